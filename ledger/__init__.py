@@ -1,10 +1,11 @@
 """
-The event log and what stands in it: the only package that writes facts or decides what is current.
+The ledger: what happened, what was claimed, and what is current.
 
-Promises: an accepted append is durable, never edited, and visible in commit order; a read
-at a cut gives the same answer for ever.
+Five doors, one module each: `log` (append, read and verify events), `write` (fold claims into
+cells), `resolve` (decide), `closure` (collect the evidence of a decision), `erase`. This file
+imports nothing, so that a ban on `ledger.resolve` means something.
+
+Promises: an accepted append is durable, is never edited, and becomes visible in commit order;
+the fold is a deterministic function of the log; nothing outside `resolve` decides what is current.
 Does not promise: that what an event says is true.
-
-Its doors are its modules `log`, `write`, `resolve`, `closure` and `erase`. This file imports
-nothing, so that a ban on one of them cannot be walked around through the package.
 """

@@ -1,0 +1,27 @@
+"""
+Every value that crosses a boundary of the plane, the error tree, the limits and the ports.
+
+Promises: pure values; importing this package connects to nothing and reads nothing. JSON Schemas
+of everything a caller sends or receives are generated from it.
+Does not promise: that a value is true, current or permitted. Those are `ledger`'s questions.
+
+The doors are the modules listed in `__all__`; each owns one noun.
+"""
+
+__all__ = [
+    "answers",
+    "claims",
+    "contexts",
+    "errors",
+    "events",
+    "grants",
+    "lexicon",
+    "limits",
+    "ports",
+    "proposals",
+    "relations",
+    "resolutions",
+    "times",
+    "trails",
+    "views",
+]

@@ -1,0 +1,174 @@
+"""
+The error tree, sorted by who must act.
+
+    EchoplaneError
+    ├── Incorrect      the caller changes the request
+    │   ├── BadRequest         a field, parameter or line is wrong; says which and why
+    │   ├── NotFound           no such tenant, event, context or trail for this caller
+    │   ├── Unauthenticated    no valid token
+    │   ├── Forbidden          the token does not grant this
+    │   ├── IdempotencyConflict  the same key was used for other content
+    │   └── LimitExceeded      a documented bound was passed
+    ├── Stale          the caller reads again, then retries
+    │   ├── VersionConflict    another writer appended first
+    │   └── NotYet             the generation or commit asked for is not folded yet
+    ├── Unavailable    the caller retries as is, later
+    └── Fault          the operators of the plane act
+        ├── Poisoned           an event stops its tenant's generation
+        ├── IntegrityFault     stored bytes do not match their digests
+        └── ModelMismatch      an index was built by another embedding model
+
+Each class has a stable `code`. Doors map the four categories to HTTP status, exit code and MCP
+error in one table each; nothing else may map errors.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class EchoplaneError(Exception):
+    """Base of every error the plane raises on purpose. `code` is stable; data are attributes."""
+
+    code: ClassVar[str] = "echoplane.error"
+
+    def details(self) -> dict[str, object]:
+        """Return the attributes a caller may see, for JSON. Never holds content of a memory."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+
+class Incorrect(EchoplaneError):
+    """The request is wrong: change it. Nothing was written."""
+
+    code = "incorrect"
+
+
+class BadRequest(Incorrect):
+    """A field, a parameter or a line of input is wrong."""
+
+    code = "incorrect.bad_request"
+
+    def __init__(self, *, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field, self.reason = field, reason
+
+
+class NotFound(Incorrect):
+    """There is no such thing, or it is not this caller's to see; the two are not told apart."""
+
+    code = "incorrect.not_found"
+
+    def __init__(self, *, what: str) -> None:
+        super().__init__(f"no such {what}")
+        self.what = what
+
+
+class Unauthenticated(Incorrect):
+    """No valid bearer token came with the request."""
+
+    code = "incorrect.unauthenticated"
+
+    def __init__(self) -> None:
+        super().__init__("a valid bearer token is required")
+
+
+class Forbidden(Incorrect):
+    """The token is valid and does not grant this."""
+
+    code = "incorrect.forbidden"
+
+    def __init__(self, *, needs: str) -> None:
+        super().__init__(f"this token does not grant {needs}")
+        self.needs = needs
+
+
+class IdempotencyConflict(Incorrect):
+    """The idempotency key was used before, for other content. Nothing was written."""
+
+    code = "incorrect.idempotency_conflict"
+
+    def __init__(self, *, idempotency_key: str) -> None:
+        super().__init__("this idempotency key was used for other content")
+        self.idempotency_key = idempotency_key
+
+
+class LimitExceeded(Incorrect):
+    """A documented bound was passed."""
+
+    code = "incorrect.limit_exceeded"
+
+    def __init__(self, *, limit: str, allowed: int, given: int) -> None:
+        super().__init__(f"{limit}: at most {allowed}, given {given}")
+        self.limit, self.allowed, self.given = limit, allowed, given
+
+
+class Stale(EchoplaneError):
+    """What the caller saw has moved: read again, then retry."""
+
+    code = "stale"
+
+
+class VersionConflict(Stale):
+    """Another writer appended first. Nothing was written."""
+
+    code = "stale.version_conflict"
+
+    def __init__(self, *, stream: str, expected: int) -> None:
+        super().__init__(f"the stream has moved past version {expected}")
+        self.stream, self.expected = stream, expected
+
+
+class NotYet(Stale):
+    """The generation or commit asked for is not folded yet."""
+
+    code = "stale.not_yet"
+
+    def __init__(self, *, wanted: str, visible: str) -> None:
+        super().__init__(f"{wanted} is not visible yet; the newest is {visible}")
+        self.wanted, self.visible = wanted, visible
+
+
+class Unavailable(EchoplaneError):
+    """A part is down or busy: retry as is, with the same idempotency keys."""
+
+    code = "unavailable"
+
+    def __init__(self, *, part: str, reason: str) -> None:
+        super().__init__(f"{part} is unavailable: {reason}")
+        self.part, self.reason = part, reason
+
+
+class Fault(EchoplaneError):
+    """The plane itself is at fault; its operators act."""
+
+    code = "fault"
+
+
+class Poisoned(Fault):
+    """An event could not be projected and stops its tenant's generation before it."""
+
+    code = "fault.poisoned"
+
+    def __init__(self, *, position: int, error: str) -> None:
+        super().__init__(f"the event at position {position} cannot be projected: {error}")
+        self.position, self.error = position, error
+
+
+class IntegrityFault(Fault):
+    """Stored bytes do not match the digest, seal or chain that covers them."""
+
+    code = "fault.integrity"
+
+    def __init__(self, *, what: str) -> None:
+        super().__init__(f"integrity check failed: {what}")
+        self.what = what
+
+
+class ModelMismatch(Fault):
+    """An index was built by another embedding model; rebuild it beside the old one."""
+
+    code = "fault.model_mismatch"
+
+    def __init__(self, *, index_model: str, served_model: str) -> None:
+        super().__init__(f"index built with model {index_model}, serving {served_model}")
+        self.index_model, self.served_model = index_model, served_model

@@ -1,0 +1,326 @@
+"""
+Events: what a caller emits, what the log keeps, and the receipt for it.
+
+`EventDraft` is the emit shape, validated at the border and stored as it is (encrypted). `Event`
+is a draft with what the log added: id, position, commit and `recorded_at`.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from contracts import limits
+from contracts.errors import BadRequest
+from contracts.times import KnownAt, Precision, Term, parse_instant, parse_term
+
+
+class Kind(StrEnum):
+    """What an event is. The last three come through commands of their own, not through `emit`."""
+
+    TURN = "turn"
+    OBSERVATION = "observation"
+    ACTION = "action"
+    CLAIM = "claim"
+    CORRECTION = "correction"
+    RETRACTION = "retraction"
+    SETTLEMENT = "settlement"
+    DERIVATION = "derivation"
+    RELATION = "relation"
+    DECISION = "decision"
+    ERASURE = "erasure"
+
+
+COMMAND_KINDS = frozenset({Kind.RELATION, Kind.DECISION, Kind.ERASURE})
+"""Kinds that `emit` refuses."""
+
+
+class Stance(StrEnum):
+    """What a claim does to what was said before."""
+
+    ASSERT = "assert"
+    CORRECT = "correct"
+    RETRACT = "retract"
+    END = "end"
+    SETTLE = "settle"
+    DISPUTE = "dispute"
+
+
+STANCES_OF_KIND = {
+    Kind.CORRECTION: frozenset({Stance.CORRECT}),
+    Kind.RETRACTION: frozenset({Stance.RETRACT}),
+    Kind.SETTLEMENT: frozenset({Stance.SETTLE}),
+    Kind.DERIVATION: frozenset({Stance.ASSERT, Stance.END}),
+}
+"""Kinds that carry only these stances; every other emitted kind carries any."""
+
+_DEFAULT_STANCE = {
+    Kind.CORRECTION: Stance.CORRECT,
+    Kind.RETRACTION: Stance.RETRACT,
+    Kind.SETTLEMENT: Stance.SETTLE,
+}
+
+
+def _storable(text: str) -> str:
+    """Refuse what no store can hold or no reader can see: NUL and lone surrogates."""
+    if "\x00" in text:
+        raise ValueError("holds a NUL character")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("holds a lone surrogate")
+    return text
+
+
+def _name(text: str) -> str:
+    # NFC and trimmed, so that two spellings of one name are one name everywhere below.
+    text = unicodedata.normalize("NFC", _storable(text)).strip()
+    if not text:
+        raise ValueError("is empty")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name), Field(max_length=limits.NAME_CHARACTERS_MAX)]
+Text = Annotated[str, AfterValidator(_storable), Field(max_length=limits.TEXT_CHARACTERS_MAX)]
+
+
+def _json_value(value: Any) -> Any:
+    """Refuse what canonical JSON cannot carry: null, NaN, infinities, deep nesting, lone surrogates."""
+    if value is None:
+        raise ValueError("null is not a value; use stance end")
+    _check_json(value, depth=0)
+    return value
+
+
+def _check_json(value: Any, *, depth: int) -> None:
+    if depth > 16:
+        raise ValueError("nested deeper than 16")
+    match value:
+        case None | bool() | int():
+            return
+        case float():
+            if not math.isfinite(value):
+                raise ValueError("not a finite number")
+        case str():
+            _storable(value)
+        case list():
+            for item in value:
+                _check_json(item, depth=depth + 1)
+        case dict():
+            for key, item in value.items():
+                _storable(key)
+                _check_json(item, depth=depth + 1)
+        case _:
+            raise ValueError("not a JSON value")
+
+
+Value = Annotated[Any, AfterValidator(_json_value)]
+"""A JSON value other than null."""
+
+
+class _Border(BaseModel):
+    """Unknown fields are errors; nothing is coerced; values are immutable."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ActorDraft(_Border):
+    """Who says it: an id, and a class that the caller must be granted. `self` is computed, never stated."""
+
+    id: Name
+    class_: Name = Field(alias="class")
+
+    @model_validator(mode="after")
+    def _class_is_statable(self) -> Self:
+        if self.class_ == "self":
+            raise ValueError("class: `self` is computed by the ledger and cannot be stated")
+        return self
+
+
+class ValidDraft(_Border):
+    """One of `{"since"}`, `{"from","to"}` or `{"at","precision"}`; each an instant or calendar term."""
+
+    since: str | None = None
+    from_: str | None = Field(default=None, alias="from")
+    to: str | None = None
+    at: str | None = None
+    precision: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        given = self.model_fields_set
+        span = given & {"from_", "to"}
+        forms = [bool(span), self.since is not None, self.at is not None]
+        if sum(forms) != 1 or (span and span != {"from_", "to"}):
+            raise ValueError('give exactly one of {"since"}, {"from","to"}, {"at","precision"}')
+        if self.precision is not None and self.at is None:
+            raise ValueError("precision goes with at")
+        if self.precision is not None and self.precision not in set(Precision):
+            raise ValueError(f"precision is one of {', '.join(Precision)}")
+        for name in ("since", "from_", "to", "at"):
+            if (wording := getattr(self, name)) is not None:
+                _read_time(wording, name.rstrip("_"))
+        return self
+
+
+class IntervalDraft(_Border):
+    """A half-open interval; null is an open bound."""
+
+    from_: str | None = Field(alias="from")
+    to: str | None
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        for name in ("from_", "to"):
+            if (wording := getattr(self, name)) is not None:
+                _read_time(wording, name.rstrip("_"))
+        return self
+
+
+class TargetDraft(_Border):
+    """An earlier event of the log, and what in it is meant; an event alone means all its claims."""
+
+    event: Name | None = None
+    source_event_id: Name | None = None
+    ordinal: int | None = Field(default=None, ge=0, lt=limits.CLAIMS_MAX)
+    entity: Name | None = None
+    relation: Name | None = None
+    value: Value | None = None
+    span: tuple[int, int] | None = Field(default=None, strict=False)
+    interval: IntervalDraft | None = None
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Self:
+        if self.event is not None and self.source_event_id is not None:
+            raise ValueError("name the event by event or by source_event_id, not both")
+        by_event = self.event is not None or self.source_event_id is not None
+        if not by_event and (self.entity is None or self.relation is None):
+            raise ValueError("name an event, or an entity and a relation")
+        if (self.entity is None) != (self.relation is None):
+            raise ValueError("entity and relation go together")
+        if self.span is not None and not 0 <= self.span[0] < self.span[1]:
+            raise ValueError("span is [from, to) in characters, with from below to")
+        return self
+
+
+class ClaimDraft(_Border):
+    """One structured claim of an event."""
+
+    entity: Name | None = None
+    relation: Name | None = None
+    value: Value | None = None
+    valid: ValidDraft | None = None
+    stance: Stance | None = Field(default=None, strict=False)
+    inputs: list[TargetDraft] = Field(default_factory=list, max_length=limits.TARGETS_MAX)
+    occurrence_id: Name | None = None
+    targets: list[TargetDraft] | None = Field(default=None, max_length=limits.TARGETS_MAX)
+    winner: TargetDraft | None = None
+
+
+class EventDraft(_Border):
+    """
+    One event as a caller emits it: a line of `echoplane emit`.
+
+    All but stream, kind, actor and one of text, claims or targets may be left out.
+    """
+
+    stream: Name
+    kind: Kind = Field(strict=False)
+    actor: ActorDraft
+    subjects: list[Name] = Field(default_factory=list, max_length=limits.SUBJECTS_MAX)
+    observed_at: str | None = None
+    source_event_id: Name | None = None
+    idempotency_key: Name | None = None
+    causation: Name | None = None
+    correlation: Name | None = None
+    text: Text | None = None
+    occurrence_id: Name | None = None
+    claims: list[ClaimDraft] = Field(default_factory=list, max_length=limits.CLAIMS_MAX)
+    targets: list[TargetDraft] = Field(default_factory=list, max_length=limits.TARGETS_MAX)
+    winner: TargetDraft | None = None
+
+    @model_validator(mode="after")
+    def _kind_and_stances_agree(self) -> Self:
+        if self.text is None and not self.claims and not self.targets:
+            raise ValueError("one of text, claims or targets is needed")
+        if self.observed_at is not None:
+            _read_instant(self.observed_at, "observed_at")
+        allowed = STANCES_OF_KIND.get(self.kind)
+        for ordinal, claim in enumerate(self.claims):
+            stance = self.stance_of(claim)
+            if allowed is not None and stance not in allowed:
+                raise ValueError(f"claims[{ordinal}].stance: kind {self.kind} cannot carry {stance}")
+            self._check_claim(claim, stance, where=f"claims[{ordinal}]")
+        if self.targets and self.kind == Kind.SETTLEMENT and self.winner is None and not self.claims:
+            raise ValueError("winner: a settlement names its winner")
+        return self
+
+    def _check_claim(self, claim: ClaimDraft, stance: Stance, *, where: str) -> None:
+        targets = claim.targets if claim.targets is not None else self.targets
+        if (claim.entity is None) != (claim.relation is None):
+            raise ValueError(f"{where}: entity and relation go together")
+        if claim.entity is None and not (targets and stance in {Stance.CORRECT, Stance.RETRACT, Stance.SETTLE,
+                                                               Stance.DISPUTE}):
+            raise ValueError(f"{where}: entity and relation are needed")
+        if stance == Stance.ASSERT and claim.value is None:
+            raise ValueError(f"{where}.value: an assert needs a value")
+        if stance == Stance.SETTLE and claim.winner is None and self.winner is None:
+            raise ValueError(f"{where}.winner: a settle names its winner")
+        if claim.inputs and self.kind != Kind.DERIVATION:
+            raise ValueError(f"{where}.inputs: only a derivation has inputs")
+        if self.kind == Kind.DERIVATION and not claim.inputs:
+            raise ValueError(f"{where}.inputs: a derivation names its inputs")
+
+    def stance_of(self, claim: ClaimDraft) -> Stance:
+        """Return the claim's stance, or the one its event's kind implies."""
+        return claim.stance or _DEFAULT_STANCE.get(self.kind, Stance.ASSERT)
+
+
+def _read_time(wording: str, field: str) -> Term:
+    # Pydantic collects ValueErrors into one report; ours carries the same words.
+    try:
+        return parse_term(wording, field=field)
+    except BadRequest as error:
+        raise ValueError(str(error)) from error
+
+
+def _read_instant(wording: str, field: str) -> datetime:
+    try:
+        return parse_instant(wording, field=field)
+    except BadRequest as error:
+        raise ValueError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """An event of the log: its draft, and what the log added. `position` is 1-based and gapless."""
+
+    event_id: str
+    position: int
+    commit: int
+    recorded_at: KnownAt
+    observed: Term | None
+    draft: EventDraft
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """
+    Proof of one accepted append.
+
+    `event_ids`, `positions` and `event_hashes` run parallel to the events given; hashes are
+    SHA-256 as hex. `repeated` says that the idempotency keys were known and nothing was written.
+    """
+
+    tenant: str
+    commit: int
+    recorded_at: KnownAt
+    event_ids: tuple[str, ...]
+    positions: tuple[int, ...]
+    event_hashes: tuple[str, ...]
+    commit_hash: str
+    repeated: bool

@@ -1,0 +1,61 @@
+"""Every bound of the plane, in one place, checked against each other. `docs/limits.md` lists them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# --- one event -------------------------------------------------------------------------------
+NAME_CHARACTERS_MAX: Final = 512
+"""Characters in an id, entity, relation, stream or key."""
+TEXT_CHARACTERS_MAX: Final = 200_000
+"""Characters in the text of one event."""
+VALUE_BYTES_MAX: Final = 16_384
+"""Bytes of one claim's value as canonical JSON."""
+SUBJECTS_MAX: Final = 64
+CLAIMS_MAX: Final = 256
+"""Structured claims in one event."""
+TARGETS_MAX: Final = 256
+"""Targets or inputs of one event or claim."""
+EVENT_BYTES_MAX: Final = 1_048_576
+"""Bytes of one event as canonical JSON."""
+
+# --- one append ------------------------------------------------------------------------------
+APPEND_EVENTS_MAX: Final = 1_000
+"""Events in one atomic append."""
+APPEND_BYTES_MAX: Final = 16 * EVENT_BYTES_MAX
+
+# --- reads -----------------------------------------------------------------------------------
+PAGE_EVENTS_MAX: Final = 1_000
+HISTORY_CELLS_MAX: Final = 10_000
+"""Rectangles that one history answer lists."""
+LISTED_CLAIMS_MAX: Final = 1_000
+"""Claims that one resolution lists in each of its lists; more is said, never silently cut."""
+WAIT_DEFAULT_MS: Final = 5_000
+"""How long a read waits for a commit to be folded before it answers `NotYet`."""
+WAIT_MS_MAX: Final = 30_000
+
+# --- questions -------------------------------------------------------------------------------
+QUESTION_CHARACTERS_MAX: Final = 4_000
+CANDIDATES_MAX: Final = 256
+"""Candidates that one proposal may hold."""
+KEYS_MAX: Final = 64
+"""Keys that one question resolves."""
+CLOSURE_EVENTS_MAX: Final = 64
+"""Events in the closure of one unit."""
+BUDGET_DEFAULT_TOKENS: Final = 2_048
+BUDGET_TOKENS_MAX: Final = 200_000
+
+# --- fold ------------------------------------------------------------------------------------
+FOLD_EVENTS_MAX: Final = 2_000
+"""Events folded in one transaction; a longer backlog takes several."""
+EXTRACTED_CLAIMS_MAX: Final = 64
+"""Claims that the extractor may read out of one text."""
+
+# One append must fit in one page, or a reader could see half of it; and in one fold.
+assert APPEND_EVENTS_MAX <= PAGE_EVENTS_MAX
+assert APPEND_EVENTS_MAX <= FOLD_EVENTS_MAX
+# An event that passes its own bounds must fit in an append.
+assert EVENT_BYTES_MAX <= APPEND_BYTES_MAX
+assert VALUE_BYTES_MAX < EVENT_BYTES_MAX
+assert BUDGET_DEFAULT_TOKENS <= BUDGET_TOKENS_MAX
+assert WAIT_DEFAULT_MS <= WAIT_MS_MAX

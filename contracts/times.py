@@ -1,0 +1,201 @@
+"""
+Time as sources state it and as the ledger orders it (SEMANTICS: "Time").
+
+An instant is UTC with microseconds. A `Term` is what a source said: an exact instant, or a
+calendar term such as `2023` or `2023-04-05`, with the offset and wording it was said in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from enum import StrEnum
+from typing import Final, NewType
+
+from contracts.errors import BadRequest
+
+ValidAt = NewType("ValidAt", datetime)
+"""When something held in the world. UTC."""
+KnownAt = NewType("KnownAt", datetime)
+"""An instant of the ledger's own clock: a view's `known_at`, or a `recorded_at`. UTC."""
+
+
+class Precision(StrEnum):
+    """What the source really said, coarse to fine. A day or coarser is "coarse"."""
+
+    YEAR = "year"
+    MONTH = "month"
+    DAY = "day"
+    HOUR = "hour"
+    MINUTE = "minute"
+    SECOND = "second"
+    MILLISECOND = "millisecond"
+    MICROSECOND = "microsecond"
+
+    @property
+    def is_coarse(self) -> bool:
+        """A day or coarser; a time of day is exact."""
+        return self in {Precision.YEAR, Precision.MONTH, Precision.DAY}
+
+
+_STEPS: Final = {
+    Precision.DAY: timedelta(days=1),
+    Precision.HOUR: timedelta(hours=1),
+    Precision.MINUTE: timedelta(minutes=1),
+    Precision.SECOND: timedelta(seconds=1),
+    Precision.MILLISECOND: timedelta(milliseconds=1),
+    Precision.MICROSECOND: timedelta(microseconds=1),
+}
+
+_TERM: Final = re.compile(
+    r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
+    r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
+    r"(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,9}))?)?)?)?)?"
+    r"(?P<offset>[Zz]|[+-][0-9]{2}:?[0-9]{2})?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """
+    A point in time as a source stated it.
+
+    `first` is the first instant it can mean (UTC), `after` the first instant past it: "2023" is
+    `[2023-01-01, 2024-01-01)`. `offset_minutes` is the offset it was read in, and
+    `offset_stated` whether the source gave one.
+    """
+
+    first: datetime
+    after: datetime
+    precision: Precision
+    offset_minutes: int
+    offset_stated: bool
+    wording: str
+
+    @property
+    def is_coarse(self) -> bool:
+        """A day or coarser."""
+        return self.precision.is_coarse
+
+    def with_precision(self, precision: Precision) -> Term:
+        """Return the same first instant, said at another precision."""
+        zone = timezone(timedelta(minutes=self.offset_minutes))
+        return Term(
+            first=self.first,
+            after=_after(self.first.astimezone(zone), precision, field="precision"),
+            precision=precision,
+            offset_minutes=self.offset_minutes,
+            offset_stated=self.offset_stated,
+            wording=self.wording,
+        )
+
+
+def parse_term(wording: str, *, field: str, offset_minutes: int | None = None) -> Term:
+    """
+    Read a calendar term or an instant.
+
+    Args:
+        wording: `2023`, `2023-04`, `2023-04-05` (each with an optional offset), or an instant
+            with an offset.
+        field: What to call it in an error.
+        offset_minutes: The source's own offset, used where a calendar term states none;
+            UTC if that is None too.
+
+    Raises:
+        BadRequest: Not a time, an instant without an offset, or outside years 1 to 9998.
+    """
+    match = _TERM.fullmatch(wording.strip())
+    if match is None:
+        raise BadRequest(field=field, reason="not an ISO 8601 instant or calendar term")
+    parts = match.groupdict()
+    stated = parts["offset"] is not None
+    if parts["hour"] is not None and not stated:
+        raise BadRequest(field=field, reason="an instant needs an offset, such as Z or +02:00")
+    minutes = _offset_minutes(parts["offset"], field=field) if stated else (offset_minutes or 0)
+    precision = _precision(parts)
+    fraction = (parts["fraction"] or "").ljust(6, "0")[:6]
+    try:
+        local = datetime(
+            int(parts["year"]),
+            int(parts["month"] or 1),
+            int(parts["day"] or 1),
+            int(parts["hour"] or 0),
+            int(parts["minute"] or 0),
+            int(parts["second"] or 0),
+            int(fraction),
+            tzinfo=timezone(timedelta(minutes=minutes)),
+        )
+        first = local.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise BadRequest(field=field, reason=f"no such time: {error}") from error
+    return Term(
+        first=first,
+        after=_after(local, precision, field=field),
+        precision=precision,
+        offset_minutes=minutes,
+        offset_stated=stated,
+        wording=wording,
+    )
+
+
+def parse_instant(wording: str, *, field: str) -> datetime:
+    """
+    Read an exact instant and return it in UTC.
+
+    Raises:
+        BadRequest: Not an instant, a calendar term, or no offset.
+    """
+    term = parse_term(wording, field=field)
+    if term.is_coarse:
+        raise BadRequest(field=field, reason="an instant with a time of day and an offset is needed")
+    return term.first
+
+
+def format_instant(instant: datetime, *, offset_minutes: int = 0) -> str:
+    """Write an instant as ISO 8601 with microseconds only where there are any, never without a zone."""
+    local = instant.astimezone(timezone(timedelta(minutes=offset_minutes)))
+    text = local.isoformat()
+    return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+
+
+def _precision(parts: dict[str, str | None]) -> Precision:
+    if parts["fraction"] is not None:
+        return Precision.MILLISECOND if len(parts["fraction"]) <= 3 else Precision.MICROSECOND
+    for part, precision in (
+        ("second", Precision.SECOND),
+        ("minute", Precision.MINUTE),
+        ("day", Precision.DAY),
+        ("month", Precision.MONTH),
+    ):
+        if parts[part] is not None:
+            return precision
+    return Precision.YEAR
+
+
+def _offset_minutes(text: str, *, field: str) -> int:
+    if text in {"Z", "z"}:
+        return 0
+    hours, minutes = int(text[1:3]), int(text[-2:])
+    if hours > 14 or minutes > 59:
+        raise BadRequest(field=field, reason="no such offset")
+    total = hours * 60 + minutes
+    return -total if text[0] == "-" else total
+
+
+def _after(local: datetime, precision: Precision, *, field: str) -> datetime:
+    # Years and months are counted in the source's own offset: a month there is a month of its
+    # calendar, not thirty days.
+    try:
+        match precision:
+            case Precision.YEAR:
+                after = local.replace(year=local.year + 1)
+            case Precision.MONTH if local.month == 12:
+                after = local.replace(year=local.year + 1, month=1)
+            case Precision.MONTH:
+                after = local.replace(month=local.month + 1)
+            case _:
+                after = local + _STEPS[precision]
+        return after.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise BadRequest(field=field, reason=f"out of range: {error}") from error
