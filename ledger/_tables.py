@@ -1,0 +1,308 @@
+"""
+The declared schema. Migrations must arrive at exactly this (a test compares them).
+
+Every table carries `tenant` in its primary, unique and foreign keys and stands under FORCE ROW
+LEVEL SECURITY with the policy `tenant = current_setting('echoplane.tenant', true)`. Open bounds
+are NULL ranges' open ends, never `infinity`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+from pgvector.sqlalchemy import Vector
+from sqlalchemy.dialects import postgresql as pg
+
+EMBEDDING_DIMENSIONS: Final = 384
+
+metadata = sa.MetaData()
+
+
+def _tenant() -> sa.Column[str]:
+    return sa.Column("tenant", sa.Text, nullable=False)
+
+
+# --- tenancy and keys ---------------------------------------------------------------------------
+
+tenant = sa.Table(
+    "tenant",
+    metadata,
+    _tenant(),
+    sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+    # The tenant's key-encryption and digest keys, wrapped by the master key, which is in no table.
+    sa.Column("wrapped_keys", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant"),
+)
+
+token = sa.Table(
+    "token",
+    metadata,
+    _tenant(),
+    sa.Column("token_digest", sa.LargeBinary, nullable=False),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("rights", pg.ARRAY(sa.Text), nullable=False),
+    sa.Column("actors", pg.ARRAY(sa.Text), nullable=False),
+    sa.Column("classes", pg.ARRAY(sa.Text), nullable=False),
+    sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("revoked_at", sa.DateTime(timezone=True)),
+    sa.PrimaryKeyConstraint("tenant", "token_digest"),
+    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="token_of_tenant"),
+)
+
+# --- the log ------------------------------------------------------------------------------------
+
+head = sa.Table(
+    "head",
+    metadata,
+    _tenant(),
+    sa.Column("commit", sa.BigInteger, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("hash", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant"),
+    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="head_of_tenant"),
+)
+
+commit = sa.Table(
+    "commit",
+    metadata,
+    _tenant(),
+    sa.Column("commit", sa.BigInteger, nullable=False),
+    sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("first_position", sa.BigInteger, nullable=False),
+    sa.Column("event_count", sa.Integer, nullable=False),
+    sa.Column("previous_hash", sa.LargeBinary, nullable=False),
+    sa.Column("hash", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "commit"),
+    sa.UniqueConstraint("tenant", "recorded_at", name="commit_clock"),
+    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="commit_of_tenant"),
+)
+
+event = sa.Table(
+    "event",
+    metadata,
+    _tenant(),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("commit", sa.BigInteger, nullable=False),
+    sa.Column("event_id", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    # Digests keyed with the tenant's digest key: found by equality, never guessed from a dump.
+    sa.Column("stream_digest", sa.LargeBinary, nullable=False),
+    sa.Column("stream_version", sa.BigInteger, nullable=False),
+    sa.Column("source_digest", sa.LargeBinary),
+    sa.Column("idempotency_digest", sa.LargeBinary),
+    sa.Column("content_digest", sa.LargeBinary, nullable=False),
+    # The exact bytes that the hash covers: canonical header in clear, payload encrypted.
+    sa.Column("header", sa.LargeBinary, nullable=False),
+    sa.Column("ciphertext", sa.LargeBinary, nullable=False),
+    sa.Column("hash", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "position"),
+    sa.UniqueConstraint("tenant", "event_id", name="event_id_once"),
+    sa.UniqueConstraint("tenant", "idempotency_digest", name="event_idempotency_once"),
+    sa.UniqueConstraint("tenant", "stream_digest", "stream_version", name="event_stream_version_once"),
+    sa.ForeignKeyConstraint(["tenant", "commit"], ["commit.tenant", "commit.commit"], name="event_of_commit"),
+    sa.Index("event_source", "tenant", "source_digest"),
+)
+
+event_key = sa.Table(
+    "event_key",
+    metadata,
+    _tenant(),
+    sa.Column("event_id", sa.Text, nullable=False),
+    # The event's data key, wrapped by the tenant's key. Losing this row erases the payload.
+    sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "event_id"),
+    sa.ForeignKeyConstraint(["tenant", "event_id"], ["event.tenant", "event.event_id"], name="key_of_event"),
+)
+
+# One row a tenant while it has commits that are not folded: the relay's work list. The fold that
+# reaches the commit deletes the row in its own transaction, so a wake-up that Redis loses is sent again.
+outbox = sa.Table(
+    "outbox",
+    metadata,
+    _tenant(),
+    sa.Column("commit", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("tenant"),
+    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="outbox_of_tenant"),
+)
+
+# --- the projection -----------------------------------------------------------------------------
+
+epoch = sa.Table(
+    "epoch",
+    metadata,
+    _tenant(),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    # `commit` is the cursor: every event up to it is folded. The fold takes this row under lock.
+    sa.Column("commit", sa.BigInteger, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("projector_version", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "epoch"),
+    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="epoch_of_tenant"),
+    sa.CheckConstraint("state IN ('serving', 'building', 'retired')", name="epoch_state"),
+    sa.Index("epoch_serving_once", "tenant", unique=True, postgresql_where=sa.text("state = 'serving'")),
+)
+
+dead_letter = sa.Table(
+    "dead_letter",
+    metadata,
+    _tenant(),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("error", sa.Text, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("first_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("last_at", sa.DateTime(timezone=True), nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "epoch", "position"),
+    sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="dead_letter_of_epoch"),
+)
+
+relation = sa.Table(
+    "relation",
+    metadata,
+    _tenant(),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("relation", sa.Text, nullable=False),
+    sa.Column("commit", sa.BigInteger, nullable=False),
+    # Canonical JSON of the contract; `seal` covers the row, keyed with the tenant's digest key.
+    sa.Column("contract", sa.LargeBinary, nullable=False),
+    sa.Column("seal", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "epoch", "relation"),
+    sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="relation_of_epoch"),
+)
+
+claim = sa.Table(
+    "claim",
+    metadata,
+    _tenant(),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("claim_id", sa.LargeBinary, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("ordinal", sa.Integer, nullable=False),
+    sa.Column("commit", sa.BigInteger, nullable=False),
+    sa.Column("event_id", sa.Text, nullable=False),
+    sa.Column("entity", sa.Text, nullable=False),
+    sa.Column("relation", sa.Text, nullable=False),
+    sa.Column("stance", sa.Text, nullable=False),
+    # Canonical JSON of everything else (value, validity, source, targets, inputs, spans …).
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    # Keyed digest over every other column: a changed byte anywhere in the row is found at read.
+    sa.Column("seal", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "epoch", "claim_id"),
+    sa.UniqueConstraint("tenant", "epoch", "position", "ordinal", name="claim_position_once"),
+    sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="claim_of_epoch"),
+    sa.ForeignKeyConstraint(["tenant", "event_id"], ["event.tenant", "event.event_id"], name="claim_of_event"),
+    sa.Index("claim_of_key", "tenant", "epoch", "entity", "relation", "position", "ordinal"),
+    sa.Index("claim_by_event", "tenant", "epoch", "event_id"),
+)
+
+line = sa.Table(
+    "line",
+    metadata,
+    _tenant(),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("line", sa.BigInteger, sa.Identity(always=True), nullable=False),
+    sa.Column("entity", sa.Text, nullable=False),
+    sa.Column("relation", sa.Text, nullable=False),
+    # Where a key splits: the normalized value (many) or the occurrence's identity; else ''.
+    sa.Column("part", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "line"),
+    sa.UniqueConstraint("tenant", "epoch", "entity", "relation", "part", name="line_once"),
+    sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="line_of_epoch"),
+)
+
+cell = sa.Table(
+    "cell",
+    metadata,
+    _tenant(),
+    sa.Column("cell", sa.BigInteger, sa.Identity(always=True), nullable=False),
+    sa.Column("line", sa.BigInteger, nullable=False),
+    sa.Column("valid", pg.TSTZRANGE, nullable=False),
+    # Commits from which to which it was known; the upper bound is open while it is.
+    sa.Column("known", pg.INT8RANGE, nullable=False),
+    # value | conflict | ended | withdrawn | undetermined (and tombstone, with erasure).
+    sa.Column("state", sa.Text, nullable=False),
+    # Claims that carry it; for a conflict, the rivals.
+    sa.Column("claims", pg.ARRAY(sa.LargeBinary), nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "cell"),
+    sa.ForeignKeyConstraint(["tenant", "line"], ["line.tenant", "line.line"], name="cell_of_line"),
+    sa.CheckConstraint("NOT isempty(valid) AND NOT isempty(known)", name="cell_not_empty"),
+    sa.CheckConstraint(
+        "coalesce(isfinite(lower(valid)), true) AND coalesce(isfinite(upper(valid)), true)",
+        name="cell_bounds_are_finite_or_open",
+    ),
+    sa.CheckConstraint("lower(known) IS NOT NULL", name="cell_known_from_a_commit"),
+    # Two rectangles that overlap were once both open: so this proves the whole plane.
+    pg.ExcludeConstraint(
+        ("line", "="), ("valid", "&&"), ("tenant", "="),
+        where=sa.text("upper_inf(known)"), using="gist", name="cell_open_disjoint",
+    ),
+    sa.Index("cell_lookup", "line", "known", "valid", postgresql_using="gist"),
+)
+
+# --- recall -------------------------------------------------------------------------------------
+
+context = sa.Table(
+    "context",
+    metadata,
+    _tenant(),
+    sa.Column("context_hash", sa.Text, nullable=False),
+    sa.Column("content_hash", sa.Text, nullable=False),
+    sa.Column("form", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "context_hash"),
+    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="context_of_tenant"),
+)
+
+# A log of its own, numbered per tenant; it advances no commit: asking never changes the answer.
+trail = sa.Table(
+    "trail",
+    metadata,
+    _tenant(),
+    sa.Column("trail_id", sa.Text, nullable=False),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("context_hash", sa.Text, nullable=False),
+    sa.Column("asked_at", sa.DateTime(timezone=True), nullable=False),
+    # Canonical JSON without content: view, configuration, hashes, route counts, latencies.
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    # The question and the proposal, under a data key of the trail's own.
+    sa.Column("ciphertext", sa.LargeBinary, nullable=False),
+    sa.Column("seal", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "trail_id"),
+    sa.UniqueConstraint("tenant", "number", name="trail_number_once"),
+    sa.ForeignKeyConstraint(
+        ["tenant", "context_hash"], ["context.tenant", "context.context_hash"], name="trail_of_context"
+    ),
+    sa.Index("trail_by_context", "tenant", "context_hash"),
+)
+
+trail_key = sa.Table(
+    "trail_key",
+    metadata,
+    _tenant(),
+    sa.Column("trail_id", sa.Text, nullable=False),
+    sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "trail_id"),
+    sa.ForeignKeyConstraint(["tenant", "trail_id"], ["trail.tenant", "trail.trail_id"], name="key_of_trail"),
+)
+
+# --- discovery's own index ----------------------------------------------------------------------
+
+unit_vector = sa.Table(
+    "unit_vector",
+    metadata,
+    _tenant(),
+    sa.Column("unit_id", sa.Text, nullable=False),
+    sa.Column("model_digest", sa.Text, nullable=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    # Keyed digest of the unit's text: the same text is embedded once.
+    sa.Column("text_digest", sa.LargeBinary, nullable=False),
+    sa.Column("embedding", Vector(EMBEDDING_DIMENSIONS), nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "unit_id", "model_digest"),
+    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="unit_vector_of_tenant"),
+    sa.Index("unit_vector_text", "tenant", "model_digest", "text_digest"),
+)
+
+TABLES_ACROSS_TENANTS: Final = ("tenant", "head", "epoch", "outbox", "dead_letter")
+"""What the relay's role may read without a tenant set: numbers and states, no content."""
