@@ -88,7 +88,7 @@ Name = Annotated[str, AfterValidator(_name), Field(max_length=limits.NAME_CHARAC
 Text = Annotated[str, AfterValidator(_storable), Field(max_length=limits.TEXT_CHARACTERS_MAX)]
 
 
-def _json_value(value: Any) -> Any:
+def _json_value(value: object) -> object:
     """Refuse what canonical JSON cannot carry: null, NaN, infinities, deep nesting, lone surrogates."""
     if value is None:
         raise ValueError("null is not a value; use stance end")
@@ -96,9 +96,9 @@ def _json_value(value: Any) -> Any:
     return value
 
 
-def _check_json(value: Any, *, depth: int) -> None:
-    if depth > 16:
-        raise ValueError("nested deeper than 16")
+def _check_json(value: object, *, depth: int) -> None:
+    if depth > limits.VALUE_DEPTH_MAX:
+        raise ValueError(f"nested deeper than {limits.VALUE_DEPTH_MAX}")
     match value:
         case None | bool() | int():
             return
@@ -263,8 +263,9 @@ class EventDraft(_Border):
         targets = claim.targets if claim.targets is not None else self.targets
         if (claim.entity is None) != (claim.relation is None):
             raise ValueError(f"{where}: entity and relation go together")
-        if claim.entity is None and not (targets and stance in {Stance.CORRECT, Stance.RETRACT, Stance.SETTLE,
-                                                               Stance.DISPUTE}):
+        if claim.entity is None and not (
+            targets and stance in {Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE}
+        ):
             raise ValueError(f"{where}: entity and relation are needed")
         if stance == Stance.ASSERT and claim.value is None:
             raise ValueError(f"{where}.value: an assert needs a value")

@@ -35,7 +35,5 @@ class Grant:
     classes: frozenset[str]
 
 
-LOCAL_GRANT = Grant(
-    tenant=None, rights=frozenset(Right), actors=frozenset({ANY}), classes=frozenset({ANY})
-)
+LOCAL_GRANT = Grant(tenant=None, rights=frozenset(Right), actors=frozenset({ANY}), classes=frozenset({ANY}))
 """What the person at this machine's own command line may do: everything."""

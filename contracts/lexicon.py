@@ -65,8 +65,11 @@ RELATIONS: Final[tuple[RelationWords, ...]] = (
     _many("plays", "play"),
     _many("member_of", "member", "belong"),
     _one("drives", "drive", "car"),
-    RelationWords(relation="visited", cardinality=Cardinality.OCCURRENCE,
-                  cues=_split(("visit", "visited", "trip", "travel", "been to"))),
+    RelationWords(
+        relation="visited",
+        cardinality=Cardinality.OCCURRENCE,
+        cues=_split(("visit", "visited", "trip", "travel", "been to")),
+    ),
 )
 
 CARDINALITY_OF: Final = {words.relation: words.cardinality for words in RELATIONS}

@@ -11,6 +11,8 @@ TEXT_CHARACTERS_MAX: Final = 200_000
 """Characters in the text of one event."""
 VALUE_BYTES_MAX: Final = 16_384
 """Bytes of one claim's value as canonical JSON."""
+VALUE_DEPTH_MAX: Final = 16
+"""Levels of lists and objects in one claim's value."""
 SUBJECTS_MAX: Final = 64
 CLAIMS_MAX: Final = 256
 """Structured claims in one event."""

@@ -1,4 +1,4 @@
-"""Relation contracts: what the ledger needs to know about a relation to decide (SEMANTICS: "Relation contracts")."""
+"""Relation contracts: what the ledger needs to know about a relation to decide what stands."""
 
 from __future__ import annotations
 

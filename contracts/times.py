@@ -1,5 +1,5 @@
 """
-Time as sources state it and as the ledger orders it (SEMANTICS: "Time").
+Time as sources state it and as the ledger orders it.
 
 An instant is UTC with microseconds. A `Term` is what a source said: an exact instant, or a
 calendar term such as `2023` or `2023-04-05`, with the offset and wording it was said in.
@@ -8,6 +8,7 @@ calendar term such as `2023` or `2023-04-05`, with the offset and wording it was
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
@@ -38,6 +39,10 @@ class Precision(StrEnum):
         """A day or coarser; a time of day is exact."""
         return self in {Precision.YEAR, Precision.MONTH, Precision.DAY}
 
+
+_MILLISECOND_DIGITS: Final = 3
+_OFFSET_HOURS_MAX: Final = 14
+_MINUTES_MAX: Final = 59
 
 _STEPS: Final = {
     Precision.DAY: timedelta(days=1),
@@ -161,7 +166,9 @@ def format_instant(instant: datetime, *, offset_minutes: int = 0) -> str:
 
 def _precision(parts: dict[str, str | None]) -> Precision:
     if parts["fraction"] is not None:
-        return Precision.MILLISECOND if len(parts["fraction"]) <= 3 else Precision.MICROSECOND
+        return (
+            Precision.MILLISECOND if len(parts["fraction"]) <= _MILLISECOND_DIGITS else Precision.MICROSECOND
+        )
     for part, precision in (
         ("second", Precision.SECOND),
         ("minute", Precision.MINUTE),
@@ -177,7 +184,7 @@ def _offset_minutes(text: str, *, field: str) -> int:
     if text in {"Z", "z"}:
         return 0
     hours, minutes = int(text[1:3]), int(text[-2:])
-    if hours > 14 or minutes > 59:
+    if hours > _OFFSET_HOURS_MAX or minutes > _MINUTES_MAX:
         raise BadRequest(field=field, reason="no such offset")
     total = hours * 60 + minutes
     return -total if text[0] == "-" else total
@@ -189,13 +196,19 @@ def _after(local: datetime, precision: Precision, *, field: str) -> datetime:
     try:
         match precision:
             case Precision.YEAR:
-                after = local.replace(year=local.year + 1)
-            case Precision.MONTH if local.month == 12:
-                after = local.replace(year=local.year + 1, month=1)
+                after = _add_months(local, 12)
             case Precision.MONTH:
-                after = local.replace(month=local.month + 1)
+                after = _add_months(local, 1)
             case _:
                 after = local + _STEPS[precision]
         return after.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise BadRequest(field=field, reason=f"out of range: {error}") from error
+
+
+def _add_months(local: datetime, months: int) -> datetime:
+    # The last day of a shorter month stands for a day that it does not have.
+    years, month = divmod(local.month - 1 + months, 12)
+    year = local.year + years
+    day = min(local.day, monthrange(year, month + 1)[1])
+    return local.replace(year=year, month=month + 1, day=day)

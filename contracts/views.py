@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from contracts.errors import BadRequest
 from contracts.times import KnownAt, ValidAt
 
+_DIGITS_MAX = 18
+# The most decimal digits that a 64-bit number always holds.
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
@@ -28,7 +31,7 @@ def parse_generation(text: str) -> Generation:
         BadRequest: Not two whole numbers joined by a colon.
     """
     epoch, colon, commit = text.partition(":")
-    digits = all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in (epoch, commit))
+    digits = all(part.isascii() and part.isdecimal() and len(part) <= _DIGITS_MAX for part in (epoch, commit))
     if not colon or not digits:
         raise BadRequest(field="generation", reason="expected EPOCH:COMMIT, such as 1:42")
     return Generation(epoch=int(epoch), commit=int(commit))
@@ -57,4 +60,3 @@ class View:
     known_at: KnownAt
     cut: int
     epoch: int
-

@@ -156,7 +156,9 @@ dead_letter = sa.Table(
     sa.Column("first_at", sa.DateTime(timezone=True), nullable=False),
     sa.Column("last_at", sa.DateTime(timezone=True), nullable=False),
     sa.PrimaryKeyConstraint("tenant", "epoch", "position"),
-    sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="dead_letter_of_epoch"),
+    sa.ForeignKeyConstraint(
+        ["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="dead_letter_of_epoch"
+    ),
 )
 
 relation = sa.Table(
@@ -193,7 +195,9 @@ claim = sa.Table(
     sa.PrimaryKeyConstraint("tenant", "epoch", "claim_id"),
     sa.UniqueConstraint("tenant", "epoch", "position", "ordinal", name="claim_position_once"),
     sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="claim_of_epoch"),
-    sa.ForeignKeyConstraint(["tenant", "event_id"], ["event.tenant", "event.event_id"], name="claim_of_event"),
+    sa.ForeignKeyConstraint(
+        ["tenant", "event_id"], ["event.tenant", "event.event_id"], name="claim_of_event"
+    ),
     sa.Index("claim_of_key", "tenant", "epoch", "entity", "relation", "position", "ordinal"),
     sa.Index("claim_by_event", "tenant", "epoch", "event_id"),
 )
@@ -236,8 +240,12 @@ cell = sa.Table(
     sa.CheckConstraint("lower(known) IS NOT NULL", name="cell_known_from_a_commit"),
     # Two rectangles that overlap were once both open: so this proves the whole plane.
     pg.ExcludeConstraint(
-        ("line", "="), ("valid", "&&"), ("tenant", "="),
-        where=sa.text("upper_inf(known)"), using="gist", name="cell_open_disjoint",
+        ("line", "="),
+        ("valid", "&&"),
+        ("tenant", "="),
+        where=sa.text("upper_inf(known)"),
+        using="gist",
+        name="cell_open_disjoint",
     ),
     sa.Index("cell_lookup", "line", "known", "valid", postgresql_using="gist"),
 )
