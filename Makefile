@@ -12,6 +12,7 @@ BENCH  ?=
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
+	@:
 
 # Two stamps: a change of pyproject.toml alone must not download anything.
 $(VENV)/.installed: $(VENV)/.locked pyproject.toml

@@ -1,0 +1,92 @@
+"""
+The settings: one frozen value, read once at the start of a process and passed on.
+
+Each field is read from the environment variable of its name with `ECHOPLANE_` before it. A variable
+with that prefix which names no field is an error: a misspelt database URL must not quietly start an
+embedded server.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from contracts.errors import BadRequest
+
+PREFIX: Final = "ECHOPLANE_"
+
+
+def _default_data_dir() -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/echoplane")
+    home = os.environ.get("XDG_DATA_HOME")  # noqa: TID251 - this module is where the environment is read
+    return (Path(home) if home else Path.home() / ".local" / "share") / "echoplane"
+
+
+class Settings(BaseSettings):
+    """What a person may decide. Everything has a value that works with nothing configured."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid", hide_input_in_errors=True
+    )
+
+    data_dir: Annotated[Path, Field(default_factory=_default_data_dir)]
+    """
+    Where embedded servers, keys, logs and models are kept. For root `/var/lib/echoplane`, for others
+    `$XDG_DATA_HOME/echoplane` or `~/.local/share/echoplane`.
+    """
+    database_url: SecretStr | None = None
+    """PostgreSQL 18 with pgvector and btree_gist, as role `echoplane_plane`; none: the embedded one."""
+    database_relay_url: SecretStr | None = None
+    """The same database as `echoplane_relay`. Goes together with `database_url`."""
+    database_owner_url: SecretStr | None = None
+    """The same database as `echoplane_owner`. Needed only where migrations are run."""
+    redis_url: SecretStr | None = None
+    """An external Redis or Valkey; none: embedded."""
+    http_host: str = "127.0.0.1"
+    http_port: Annotated[int, Field(ge=1, le=65535)] = 7415
+    model_dir: Path | None = None
+    """Folder with `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2; none: the package's."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    master_key_file: Path | None = None
+    """File of mode 0600 with 64 hexadecimal digits; none: made below the data folder at the first start."""
+
+    @model_validator(mode="after")
+    def _urls_go_together(self) -> Self:
+        if (self.database_url is None) != (self.database_relay_url is None):
+            raise ValueError("database_url and database_relay_url go together")
+        if self.database_owner_url is not None and self.database_url is None:
+            raise ValueError("database_owner_url needs database_url")
+        return self
+
+
+def read_settings(**overrides: object) -> Settings:
+    """
+    Read the environment, once.
+
+    Args:
+        overrides: What a command line decides; goes before the environment.
+
+    Raises:
+        BadRequest: A value is wrong, or a variable with our prefix is none of ours. Names the variable.
+    """
+    _refuse_unknown(os.environ)  # noqa: TID251 - this module is where the environment is read
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = "_".join(str(part) for part in first["loc"]).upper() or "*"
+        raise BadRequest(field=f"{PREFIX}{name}", reason=first["msg"]) from None
+
+
+def _refuse_unknown(environment: Mapping[str, str]) -> None:
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    for name in sorted(environment):
+        # pydantic-settings reads names in any case.
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            raise BadRequest(field=name, reason="there is no such setting")
