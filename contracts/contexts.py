@@ -67,6 +67,41 @@ class ClosureSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SealedClaim:
+    """
+    A claim as a hash may hold it: where it stands, and a digest keyed with its event's data key.
+
+    `role` is `carries`, `superseded`, `withdrawn`, `rival`, `dispute` or `unplaced`; `group`
+    counts from 0 the member, rival or dispute of the key that it belongs to. There is no claim id
+    in it: that changes with the epoch, and equal evidence must stay equal.
+    """
+
+    role: str
+    group: int
+    event_id: str
+    ordinal: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedResolution:
+    """
+    A key's answer as a hash may hold it: no name, no value, no text, only keyed digests.
+
+    `key_digest` and `contract_digest` are keyed with the tenant's digest key, each of `values`
+    with the data key of an event that carries it. `outcome` is `resolved`, `set`, `missing` or
+    `conflict`; `reasons` are the resolver's stable words.
+    """
+
+    key_digest: str
+    contract_digest: str
+    outcome: str
+    reasons: tuple[str, ...]
+    values: tuple[str, ...]
+    claims: tuple[SealedClaim, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One rendered line. `line_id` (such as `e12`: `e` and the position) is what an answer cites."""
 
@@ -93,9 +128,10 @@ class ContextPack:
     """
     A context is a value: same inputs, same bytes, same hashes (SHA-256, hex).
 
-    `content_hash` covers rendered lines and resolutions; `context_hash` covers those with plan,
-    budget, view, candidates, admitted and deferred. `form` is the canonical JSON (RFC 8785) that
-    `context_hash` is the digest of: it holds keyed digests where a reader sees text.
+    `content_hash` covers rendered lines and resolutions; `context_hash` covers those with
+    question, plan, budget, view, candidates, admitted and deferred. `form` is the canonical JSON
+    (RFC 8785) that `context_hash` is the digest of: it holds keyed digests where a reader sees
+    text. `tokens` is what `counter` says of the rendered lines and their line ends.
     """
 
     lines: tuple[Line, ...]

@@ -9,7 +9,7 @@ from typing import Protocol
 from contracts.claims import ProjectedClaim
 from contracts.events import Event
 from contracts.proposals import Proposal
-from contracts.trails import Question
+from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import View
 
 
@@ -42,6 +42,46 @@ class TokenCounter(Protocol):
 
     def count(self, text: str) -> int:
         """Return the estimate, at least 1 for a text that is not empty."""
+        ...
+
+
+class Digests(Protocol):
+    """
+    Digests that cannot be guessed without a key: HMAC-SHA256, as hex. Pure, once the keys are read.
+
+    The wiring reads the data keys of all events named before it packs, so that packing does no
+    I/O.
+    """
+
+    def of_event(self, event_id: str, data: bytes) -> str:
+        """
+        Return the digest keyed with the event's data key.
+
+        Raises:
+            IntegrityFault: The event's key is not at hand.
+        """
+        ...
+
+    def of_tenant(self, data: bytes) -> str:
+        """Return the digest keyed with the tenant's digest key: for names, questions, contracts."""
+        ...
+
+
+class QueryPath(Protocol):
+    """The query path, seen from replay: everything after `propose`, from what a trail holds."""
+
+    async def rebuild(self, *, tenant: str, trail: Trail) -> Rebuilt:
+        """
+        Resolve, close, pack and realize anew: stored question, view and proposal, today's ledger.
+
+        The view is pinned as the trail says (same cut, same epoch) and the stored plan is taken
+        as it is. Everything else is read again and checked; nothing is written.
+
+        Raises:
+            IntegrityFault: Something read does not match its digest, seal or chain; `what` says
+                which part, in stable words.
+            NotFound: An event or an epoch that the trail names is gone.
+        """
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from contracts.contexts import ContextPack
 from contracts.proposals import Proposal
 from contracts.views import View
 
@@ -31,6 +32,20 @@ class Trail:
     context_hash: str
     content_hash: str
     answer_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """
+    What a stored trail gives today: its context, and the digest of its answer, built anew.
+
+    `erased_event_ids` are events that the candidates or the keys named and that have been erased
+    since, so that a difference may be due to them alone.
+    """
+
+    pack: ContextPack
+    answer_digest: str
+    erased_event_ids: tuple[str, ...]
 
 
 class Verdict(StrEnum):
