@@ -24,4 +24,5 @@ __all__ = [
     "times",
     "trails",
     "views",
+    "wire",
 ]

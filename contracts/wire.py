@@ -1,0 +1,400 @@
+"""
+What the doors print and send: the JSON of every answer, as models that JSON Schemas come from.
+
+Instants are strings in UTC with `Z`. Unknown fields are errors here too, so that a client that
+validates with these models notices a plane newer than itself.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+
+from contracts import limits
+from contracts.events import EventDraft
+
+
+class _Wire(BaseModel):
+    """Immutable, strict, closed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
+class ErrorBody(_Wire):
+    """One error: a stable code, words for a person, and data. Never content of a memory."""
+
+    code: str
+    message: str
+    details: dict[str, Any]
+    act: str
+    """Who acts: `change the request`, `read again, then retry`, `retry later`, or `operators`."""
+
+
+class ErrorAnswer(_Wire):
+    """What a door answers instead, for every error."""
+
+    error: ErrorBody
+
+
+class ReceiptAnswer(_Wire):
+    """Proof of one accepted append: the lists run parallel to the events given."""
+
+    tenant: str
+    commit: int
+    recorded_at: str
+    event_ids: list[str]
+    positions: list[int]
+    event_hashes: list[str]
+    commit_hash: str
+    repeated: bool
+
+
+class AppendRequest(_Wire):
+    """One atomic append. `expected_version` is the newest version seen of the events' one stream."""
+
+    events: list[EventDraft] = Field(min_length=1, max_length=limits.APPEND_EVENTS_MAX)
+    expected_version: int | None = Field(default=None, ge=0)
+
+
+class EventAnswer(_Wire):
+    """One event of the log, decrypted and checked against its hash."""
+
+    tenant: str
+    event_id: str
+    position: int
+    commit: int
+    recorded_at: str
+    event: EventDraft
+
+
+class ViewAnswer(_Wire):
+    """The pinned view that an answer is a pure function of."""
+
+    valid_at: str
+    known_at: str
+    cut: int
+    epoch: int
+
+
+class SourceAnswer(_Wire):
+    """Who says so, and in which class."""
+
+    id: str
+    class_: str = Field(alias="class")
+
+
+class ValidityAnswer(_Wire):
+    """When a claim holds: half-open, null is an open bound."""
+
+    kind: Literal["since", "span", "at"]
+    start: str | None
+    end: str | None
+    earliest: str | None
+    timeless: bool
+
+
+class ClaimAnswer(_Wire):
+    """One claim of the ledger. `spans` are `[from, to)` in characters of the event's text."""
+
+    id: str
+    event: str
+    ordinal: int
+    entity: str
+    relation: str
+    value: Any
+    stance: str
+    valid: ValidityAnswer
+    source: SourceAnswer
+    commit: int
+    recorded_at: str
+    observed_at: str | None
+    spans: list[tuple[int, int]]
+    occurrence_id: str | None
+
+
+class RivalAnswer(_Wire):
+    """One value in dispute and its latest claim; `ended` says that the rival holds nothing."""
+
+    value: Any
+    ended: bool
+    claim: ClaimAnswer
+
+
+class _Outcome(_Wire):
+    outcome: Literal["resolved", "missing", "conflict"]
+    value: Any = None
+    """The value of a one-valued key; absent where `values` is given."""
+    values: list[Any] | None = None
+    """The values of a many-valued key, or of each occurrence; absent for a one-valued key."""
+    disputed: list[Any]
+    """Values of a many-valued key that are in conflict."""
+    reason: str | None
+    """Why nothing stands, or why the contract cannot order the rivals."""
+    conflict: list[RivalAnswer]
+    claims: list[ClaimAnswer]
+    superseded: list[ClaimAnswer]
+    disputes: list[ClaimAnswer]
+    """Open dispute claims on the key."""
+
+    @model_serializer(mode="wrap")
+    def _one_of_value_and_values(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        written.pop("values" if self.values is None else "value", None)
+        return written
+
+
+class ResolveAnswer(_Outcome):
+    """What stands on one key at a view."""
+
+    view: ViewAnswer
+
+
+class ResolutionAnswer(_Outcome):
+    """One key that a question touched, at the question's view."""
+
+    entity: str
+    relation: str
+
+
+class HistoryCell(_Wire):
+    """A rectangle of valid time × known commits, and what stands there. Null is an open bound."""
+
+    valid_from: str | None
+    valid_to: str | None
+    known_from: int
+    known_to: int | None
+    entity: str
+    relation: str
+    part: str
+    state: str
+    values: list[Any]
+    claims: list[str]
+
+
+class HistoryAnswer(_Wire):
+    """Everything that was ever answered on an entity's keys, and the claims behind it."""
+
+    entity: str
+    relation: str | None
+    epoch: int
+    cut: int
+    cells: list[HistoryCell]
+    claims: list[ClaimAnswer]
+
+
+class LineAnswer(_Wire):
+    """One line of evidence. `id` is what an answer cites; `mark` is how the ledger stands to it."""
+
+    id: str
+    text: str
+    event: str
+    observed_at: str
+    mark: Literal["active", "superseded", "withdrawn", "disputed", "plain"]
+
+
+class DeferredAnswer(_Wire):
+    """A closure that did not fit the budget, whole, and what it would have cost."""
+
+    closure: str
+    cost_tokens: int
+    required: bool
+
+
+class ContextAnswer(_Wire):
+    """The hashed context: lines in source order, what was admitted, what was deferred."""
+
+    hash: str
+    content_hash: str
+    tokens: int
+    budget: int
+    lines: list[LineAnswer]
+    admitted: list[str]
+    deferred: list[DeferredAnswer]
+
+
+class RouteAnswer(_Wire):
+    """One route of discovery and the generation its index had."""
+
+    route: str
+    state: str
+    generation: str
+    count: int
+    duration_us: int
+
+
+class HitAnswer(_Wire):
+    """One route's word for a candidate."""
+
+    route: str
+    rank: int
+    score_ppm: int
+
+
+class CandidateAnswer(_Wire):
+    """One unit that discovery proposed; scores in whole parts per million."""
+
+    unit: str
+    events: list[str]
+    score_ppm: int
+    hits: list[HitAnswer]
+
+
+class AskAnswer(_Wire):
+    """An answer, its evidence, and all that is needed to replay it."""
+
+    status: Literal["answered", "evidence", "insufficient_evidence", "conflict"]
+    answer: Any
+    reason: str | None
+    cites: list[str]
+    view: ViewAnswer
+    context: ContextAnswer
+    resolutions: list[ResolutionAnswer]
+    routes: list[RouteAnswer]
+    candidates: list[CandidateAnswer]
+    degraded: bool
+    configuration_hash: str
+    trail: str
+
+
+class AskRequest(_Wire):
+    """A question with its options; the body of `POST …/ask`."""
+
+    question: Annotated[str, Field(min_length=1, max_length=limits.QUESTION_CHARACTERS_MAX)]
+    valid_at: str | None = None
+    known_at: str | None = None
+    generation: str | None = None
+    min_commit: int | None = Field(default=None, ge=0)
+    budget: int = Field(default=limits.BUDGET_DEFAULT_TOKENS, ge=1, le=limits.BUDGET_TOKENS_MAX)
+    disclose_conflicts: bool = False
+
+
+class StoredContextAnswer(_Wire):
+    """A stored context: its canonical form (keyed digests stand where a reader sees text)."""
+
+    hash: str
+    content_hash: str
+    form: Any
+
+
+class ReplayAnswer(_Wire):
+    """How a replay ended. `mismatch` is an incident."""
+
+    verdict: Literal["identical", "redacted", "mismatch"]
+    context: str
+    replayed: str | None
+    differences: list[str]
+    erased: list[str]
+
+
+class VerifyAnswer(_Wire):
+    """What a recomputation of everything found. `ok` is false with at least one problem."""
+
+    tenant: str
+    ok: bool
+    commits: int
+    events: int
+    claims: int
+    head: str
+    problems: list[str]
+
+
+class TenantAnswer(_Wire):
+    """A tenant, and whether this call made it."""
+
+    tenant: str
+    created: bool
+
+
+class TokenAnswer(_Wire):
+    """A fresh bearer token. It is shown once and stored only as a digest."""
+
+    tenant: str
+    token: str
+    label: str
+    rights: list[str]
+    actors: list[str]
+    classes: list[str]
+
+
+class RoleStatus(_Wire):
+    """One role process as the supervisor sees it."""
+
+    role: str
+    pid: int | None
+    state: Literal["running", "waiting", "stopped"]
+    restarts: int
+
+
+class TenantStatus(_Wire):
+    """Where a tenant's log and its serving epoch stand. `lag` is in commits."""
+
+    tenant: str
+    head: int
+    cursor: int
+    epoch: int
+    lag: int
+    dead_letters: int
+
+
+class StatusAnswer(_Wire):
+    """Whether the plane runs, and how it stands."""
+
+    up: bool
+    mode: Literal["up", "ephemeral", "down"]
+    supervisor: int | None
+    data_dir: str
+    http: str | None
+    roles: list[RoleStatus]
+    tenants: list[TenantStatus]
+
+
+class CheckAnswer(_Wire):
+    """One check of `doctor`: what was found, and what to do where it is not ok."""
+
+    check: str
+    ok: bool
+    found: str
+    act: str | None
+
+
+class DoctorAnswer(_Wire):
+    """All checks; `ok` where every one is."""
+
+    ok: bool
+    checks: list[CheckAnswer]
+
+
+class HealthAnswer(_Wire):
+    """The process lives."""
+
+    status: Literal["ok"]
+
+
+class ReadyAnswer(_Wire):
+    """Whether questions can be answered, and why not. Parts that only degrade are listed too."""
+
+    ready: bool
+    parts: dict[str, str]
+
+
+SCHEMAS: Final[dict[str, type[BaseModel]]] = {
+    "append-request": AppendRequest,
+    "ask-answer": AskAnswer,
+    "ask-request": AskRequest,
+    "context-answer": StoredContextAnswer,
+    "doctor-answer": DoctorAnswer,
+    "error-answer": ErrorAnswer,
+    "event": EventDraft,
+    "event-answer": EventAnswer,
+    "history-answer": HistoryAnswer,
+    "ready-answer": ReadyAnswer,
+    "receipt-answer": ReceiptAnswer,
+    "replay-answer": ReplayAnswer,
+    "resolve-answer": ResolveAnswer,
+    "status-answer": StatusAnswer,
+    "tenant-answer": TenantAnswer,
+    "token-answer": TokenAnswer,
+    "verify-answer": VerifyAnswer,
+}
+"""Every shape a caller sends or receives, by the name of its file in `docs/schemas`."""
