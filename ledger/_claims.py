@@ -1,0 +1,227 @@
+"""
+Claims as rows: canonical bytes, keyed ids, and a keyed seal over every column.
+
+A claim that names no key of its own (a correction, retraction, settlement or dispute that only
+names targets) carries the empty name as entity and relation: no key is called that. A correction
+that states no validity carries `UNSTATED`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.claims import Claim, Position, Source, Span, TargetRef, Validity, ValidityKind
+from contracts.errors import IntegrityFault
+from contracts.events import Stance
+from contracts.times import KnownAt
+from ledger import _tables
+
+UNSTATED: Final = Validity(kind=ValidityKind.SINCE, start=None, end=None, earliest=None, timeless=True)
+"""The validity of a correction that gives none and so inherits its target's. A stated `since` has a start."""
+
+NO_KEY: Final = ""
+"""Entity and relation of a claim that names no key of its own."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Digester(Protocol):
+    """The tenant's digest key."""
+
+    def digest(self, data: bytes) -> bytes:
+        """Return the keyed digest of `data`."""
+        ...
+
+
+def canonical(value: object) -> bytes:
+    """Return the one way in which a JSON value is written in a row: sorted keys, ASCII, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def micros(instant: datetime) -> int:
+    """Return whole microseconds since 1970, exact for every year that a term can name."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def instant_of(value: int) -> datetime:
+    """Return the instant of `micros`. UTC."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def claim_id_of(keys: Digester, *, tenant: str, event_id: str, ordinal: int, epoch: int) -> str:
+    """Return the claim's id as hex: the same event folded twice in one epoch makes the same row."""
+    return keys.digest(canonical(["claim", tenant, event_id, ordinal, epoch])).hex()
+
+
+def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:
+    """Return the claim as a row of the table `claim`, sealed."""
+    row: dict[str, Any] = {
+        "tenant": tenant,
+        "epoch": claim.epoch,
+        "claim_id": bytes.fromhex(claim.claim_id),
+        "position": claim.position.event,
+        "ordinal": claim.position.ordinal,
+        "commit": claim.commit,
+        "event_id": claim.event_id,
+        "entity": claim.entity,
+        "relation": claim.relation,
+        "stance": claim.stance.value,
+        "body": canonical(_body_of(claim)),
+    }
+    row["seal"] = seal_of(row, keys=keys)
+    return row
+
+
+def seal_of(row: Mapping[str, Any], *, keys: Digester) -> bytes:
+    """Return the keyed digest over every column of a claim row but the seal itself."""
+    return keys.digest(
+        canonical(
+            [
+                "claim-row",
+                row["tenant"],
+                row["epoch"],
+                bytes(row["claim_id"]).hex(),
+                row["position"],
+                row["ordinal"],
+                row["commit"],
+                row["event_id"],
+                row["entity"],
+                row["relation"],
+                row["stance"],
+            ]
+        )
+        + bytes(row["body"])
+    )
+
+
+def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
+    """
+    Return the claim of a row.
+
+    Raises:
+        IntegrityFault: A column does not match the seal.
+    """
+    if not hmac.compare_digest(seal_of(row, keys=keys), bytes(row["seal"])):
+        raise IntegrityFault(what=f"the seal of claim {row['position']}#{row['ordinal']}")
+    body = json.loads(bytes(row["body"]))
+    kind, start, end, earliest, timeless = body["validity"]
+    return Claim(
+        claim_id=bytes(row["claim_id"]).hex(),
+        epoch=row["epoch"],
+        entity=row["entity"],
+        relation=row["relation"],
+        value=body["value"],
+        stance=Stance(row["stance"]),
+        validity=Validity(
+            kind=ValidityKind(kind),
+            start=_instant(start),
+            end=_instant(end),
+            earliest=_instant(earliest),
+            timeless=timeless,
+        ),
+        source=Source(actor_id=body["source"][0], actor_class=body["source"][1]),
+        position=Position(event=row["position"], ordinal=row["ordinal"]),
+        commit=row["commit"],
+        event_id=row["event_id"],
+        recorded_at=KnownAt(instant_of(body["recorded_at"])),
+        observed_at=_instant(body["observed_at"]),
+        spans=tuple(Span(start=start, end=end) for start, end in body["spans"]),
+        occurrence_id=body["occurrence_id"],
+        targets=tuple(_target_of(target) for target in body["targets"]),
+        winner=None if body["winner"] is None else _target_of(body["winner"]),
+        inputs=tuple(_target_of(target) for target in body["inputs"]),
+    )
+
+
+async def read_claims(
+    conn: AsyncConnection, keys: Digester, *, epoch: int, after_position: int, limit: int
+) -> list[Claim]:
+    """
+    Read claims in order of their position, from the event after `after_position` on.
+
+    The record only: names and values as they were claimed. It says nothing about what is current.
+    The last event is whole or left out, unless it alone has more than `limit` claims.
+
+    Raises:
+        IntegrityFault: A row does not match its seal.
+    """
+    table = _tables.claim
+    statement = (
+        sa.select(table)
+        .where(table.c.epoch == epoch, table.c.position > after_position)
+        .order_by(table.c.position, table.c.ordinal)
+        .limit(limit + 1)
+    )
+    rows: Sequence[Any] = (await conn.execute(statement)).mappings().all()
+    if len(rows) > limit:
+        last = rows[-1]["position"]
+        whole = [row for row in rows if row["position"] < last]
+        rows = whole or rows[:limit]
+    return [claim_of(row, keys=keys) for row in rows]
+
+
+def _body_of(claim: Claim) -> dict[str, Any]:
+    validity = claim.validity
+    return {
+        "value": claim.value,
+        "validity": [
+            validity.kind.value,
+            _micros(validity.start),
+            _micros(validity.end),
+            _micros(validity.earliest),
+            validity.timeless,
+        ],
+        "source": [claim.source.actor_id, claim.source.actor_class],
+        "recorded_at": micros(claim.recorded_at),
+        "observed_at": _micros(claim.observed_at),
+        "spans": [[span.start, span.end] for span in claim.spans],
+        "occurrence_id": claim.occurrence_id,
+        "targets": [_target_form(target) for target in claim.targets],
+        "winner": None if claim.winner is None else _target_form(claim.winner),
+        "inputs": [_target_form(target) for target in claim.inputs],
+    }
+
+
+def _target_form(target: TargetRef) -> dict[str, Any]:
+    return {
+        "event": target.event_id,
+        "ordinal": target.ordinal,
+        "entity": target.entity,
+        "relation": target.relation,
+        "value": target.value,
+        "span": None if target.span is None else [target.span.start, target.span.end],
+        "interval": [_micros(target.interval_start), _micros(target.interval_end)]
+        if target.has_interval
+        else None,
+    }
+
+
+def _target_of(form: Mapping[str, Any]) -> TargetRef:
+    span, interval = form["span"], form["interval"]
+    return TargetRef(
+        event_id=form["event"],
+        ordinal=form["ordinal"],
+        entity=form["entity"],
+        relation=form["relation"],
+        value=form["value"],
+        span=None if span is None else Span(start=span[0], end=span[1]),
+        interval_start=None if interval is None else _instant(interval[0]),
+        interval_end=None if interval is None else _instant(interval[1]),
+        has_interval=interval is not None,
+    )
+
+
+def _micros(instant: datetime | None) -> int | None:
+    return None if instant is None else micros(instant)
+
+
+def _instant(value: int | None) -> datetime | None:
+    return None if value is None else instant_of(value)
