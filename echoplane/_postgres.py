@@ -22,7 +22,7 @@ from sqlalchemy import URL
 
 from contracts.errors import Unavailable
 from echoplane._folders import DataFolder, programs, server_user
-from echoplane._processes import POLL_SECONDS, ProcessRecord, exclusive, reap, start_detached
+from echoplane._processes import POLL_SECONDS, ProcessRecord, exclusive, is_zombie, reap, start_detached
 
 SUPERUSER: Final = "postgres"
 PORT: Final = 7416
@@ -221,6 +221,13 @@ async def _start(
         reap(pid)
         output = _since(log, written)
         if clock() >= deadline or not any(message in output for message in _TRANSIENT):
+            lines = _postmaster_lines(data)
+            if lines and lines[0].isdecimal() and is_zombie(int(lines[0])):
+                raise Unavailable(
+                    part="postgres",
+                    reason=f"the last one, process {lines[0]}, is dead and process 1 does not collect it; "
+                    f"in a container, run an init (docker run --init)",
+                )
             raise Unavailable(part="postgres", reason=f"did not start, see {log}: {_tail(output)}")
         await asyncio.sleep(0.1)
 

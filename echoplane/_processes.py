@@ -238,6 +238,15 @@ def _try_lock(descriptor: int, mode: int) -> bool:
     return True
 
 
+def is_zombie(pid: int) -> bool:
+    """Whether the process is dead and its parent has not asked for it yet."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return fields.rpartition(")")[2].split()[0] == "Z"
+
+
 def _birth(pid: int) -> str | None:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")

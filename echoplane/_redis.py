@@ -101,7 +101,7 @@ async def stop_redis(folder: DataFolder) -> bool:
         if (record is None or not record.is_alive()) and (folder.root / "redis").exists():
             pid = await _process_behind(folder.socket_folder("redis") / "redis.sock")
             record = None if pid is None else ProcessRecord.of(pid)
-        if record is None:
+        if record is None or not record.is_alive():
             return False
         # Killing is no loss: it holds nothing that the event log does not.
         for number in (signal.SIGTERM, signal.SIGKILL):

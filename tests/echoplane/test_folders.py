@@ -1,0 +1,90 @@
+"""Where servers live: reachable by their account, private to it, and never another's leavings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+
+import pytest
+
+from contracts.errors import Unavailable
+from echoplane._folders import DataFolder, programs, server_user
+from echoplane._postgres import _answers, ensure_postgres
+from echoplane._redis import ensure_redis
+from tests.echoplane.conftest import stop_and_discard
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's servers run as that user")
+
+
+async def test_a_path_too_long_for_a_socket_gets_a_short_private_one(place):
+    folder = DataFolder.at(place / ("long" * 20) / ("path" * 10), system=place / "system")
+    try:
+        redis, address = await ensure_redis(folder), await ensure_postgres(folder, settings={})
+
+        assert len(os.fsencode(redis.socket)) < 108
+        assert stat.S_IMODE(redis.socket.parent.stat().st_mode) == 0o700
+        assert await _answers(address)
+    finally:
+        await stop_and_discard(folder)
+
+    assert not redis.socket.parent.exists()
+
+
+@needs_root
+async def test_under_a_private_folder_root_keeps_the_cluster_in_a_system_folder(place):
+    closed = place / "home"
+    closed.mkdir()
+    closed.chmod(0o700)
+    folder = DataFolder.at(closed / "data", system=place / "system")
+    try:
+        address = await ensure_postgres(folder, settings={})
+
+        assert (folder.root / "postgres").resolve().parent == place / "system" / "servers"
+        assert await _answers(address)
+    finally:
+        await stop_and_discard(folder)
+
+    assert stat.S_IMODE(closed.stat().st_mode) == 0o700
+    assert list((place / "system" / "servers").iterdir()) == []
+
+
+@needs_root
+async def test_a_data_folder_made_anew_does_not_find_the_cluster_of_the_old_one(place):
+    closed = place / "home"
+    closed.mkdir()
+    closed.chmod(0o700)
+    first = DataFolder.at(closed / "data", system=place / "system").home("postgres")
+    shutil.rmtree(closed / "data")
+
+    second = DataFolder.at(closed / "data", system=place / "system").home("postgres")
+
+    assert second != first
+
+
+@needs_root
+def test_programs_that_the_account_cannot_read_are_copied_by_digest(place, monkeypatch):
+    package = place / "closed" / "wheel_of_ours"
+    (package / "bin").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    (package / "bin" / "server").write_text("#!/bin/sh\n")
+    (package / "bin" / "server").chmod(0o700)
+    (place / "closed").chmod(0o700)
+    monkeypatch.syspath_prepend(str(place / "closed"))
+
+    copy = programs("wheel_of_ours", "bin", server="postgres", system=place / "system")
+    (package / "bin" / "server").write_text("#!/bin/sh\n# newer\n")
+    newer = programs("wheel_of_ours", "bin", server="postgres", system=place / "system")
+
+    assert copy.parent == newer.parent == place / "system" / "programs"
+    assert copy != newer
+    assert stat.S_IMODE((copy / "server").stat().st_mode) == 0o755
+    user = server_user()
+    assert user is not None
+    subprocess.run([copy / "server"], check=True, user=user.uid, group=user.gid, extra_groups=[], cwd="/")
+
+
+def test_a_machine_without_programs_is_told_to_name_servers_of_its_own(place):
+    with pytest.raises(Unavailable, match="ECHOPLANE_DATABASE_URL"):
+        programs("no_such_wheel", "bin", server="postgres", system=place / "system")
