@@ -1,0 +1,160 @@
+"""Packing: from closures to a hashed context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from contracts.contexts import Closure, ClosureSet, ContextPack, Deferred, Evidence, Line
+from contracts.errors import IntegrityFault
+from contracts.ports import Digests, TokenCounter
+from contracts.proposals import Plan, Proposal
+from contracts.resolutions import KeyResolution
+from contracts.times import format_instant
+from contracts.trails import Question
+from contracts.views import View
+from packing._canonical import canonical, digest
+from packing._choose import Choice, choose
+from packing._form import content_form, context_form
+from packing._render import line_id, render_line, shown
+from packing._seal import seal
+
+
+def pack(
+    *,
+    question: Question,
+    plan: Plan,
+    view: View,
+    proposal: Proposal,
+    closures: ClosureSet,
+    resolutions: Sequence[KeyResolution],
+    digests: Digests,
+    counter: TokenCounter,
+    configuration_hash: str,
+) -> ContextPack:
+    """
+    Choose, render and hash. A pure function: the same arguments give the same bytes for ever.
+
+    Args:
+        closures: All that the ledger closed for this question; their order changes nothing.
+        resolutions: Every key that was resolved for it; their order changes nothing.
+        digests: With the data keys of `event_ids(resolutions)` read.
+
+    Raises:
+        IntegrityFault: A closure names an event that came without evidence, twice the same id
+            stands for different things, or a data key is not at hand.
+    """
+    evidence = _by_event(closures.evidence)
+    _check(closures.closures, evidence)
+    rendered = {each.event_id: render_line(shown(each)) for each in _in_source_order(evidence, evidence)}
+    cost_tokens = {event_id: counter.count(f"{line}\n") for event_id, line in rendered.items()}
+    choice, tokens = _within(
+        closures.closures,
+        rendered=rendered,
+        cost_tokens=cost_tokens,
+        budget_tokens=question.budget_tokens,
+        counter=counter,
+    )
+    chosen = _in_source_order(choice.members, evidence)
+    deferred = _deferred(closures.closures, choice, cost_tokens)
+    content = content_form(chosen, [seal(key, digests) for key in resolutions], digests)
+    content_hash = digest(canonical(content))
+    form = canonical(
+        context_form(
+            content=content,
+            content_hash=content_hash,
+            question=question,
+            plan=plan,
+            view=view,
+            proposal=proposal,
+            admitted=choice.admitted,
+            deferred=deferred,
+            tokens=tokens,
+            counter=counter.name,
+            configuration_hash=configuration_hash,
+            digests=digests,
+        )
+    )
+    return ContextPack(
+        lines=tuple(_line(each, rendered, cost_tokens) for each in chosen),
+        admitted=choice.admitted,
+        deferred=deferred,
+        tokens=tokens,
+        budget_tokens=question.budget_tokens,
+        counter=counter.name,
+        content_hash=content_hash,
+        context_hash=digest(form),
+        form=form,
+    )
+
+
+def _within(
+    closures: Sequence[Closure],
+    *,
+    rendered: Mapping[str, str],
+    cost_tokens: Mapping[str, int],
+    budget_tokens: int,
+    counter: TokenCounter,
+) -> tuple[Choice, int]:
+    """
+    Choose; where the counter says more of the whole than of its lines, choose again with less.
+
+    `rendered` is in source order.
+    """
+    allowed = budget_tokens
+    while True:
+        choice = choose(closures, cost_tokens, budget_tokens=allowed)
+        whole = "".join(f"{line}\n" for event_id, line in rendered.items() if event_id in choice.members)
+        tokens = counter.count(whole)
+        if tokens <= budget_tokens or not whole:
+            return choice, tokens
+        # Below what this choice cost, or the same choice would come again.
+        allowed = min(allowed, choice.tokens) - max(1, tokens - budget_tokens)
+
+
+def _deferred(
+    closures: Sequence[Closure], choice: Choice, cost_tokens: Mapping[str, int]
+) -> tuple[Deferred, ...]:
+    """Name what did not fit, by id, each with what it would cost beside the lines already shown."""
+    admitted = set(choice.admitted)
+    return tuple(
+        Deferred(
+            closure_id=closure.closure_id,
+            cost_tokens=sum(cost_tokens[member] for member in set(closure.members) - choice.members),
+            required=closure.required,
+        )
+        for closure in sorted(closures, key=lambda closure: closure.closure_id)
+        if closure.closure_id not in admitted
+    )
+
+
+def _line(evidence: Evidence, rendered: Mapping[str, str], cost_tokens: Mapping[str, int]) -> Line:
+    return Line(
+        line_id=line_id(evidence.position),
+        event_id=evidence.event_id,
+        rendered=rendered[evidence.event_id],
+        text=evidence.text,
+        observed_at=format_instant(evidence.observed_at, offset_minutes=evidence.offset_minutes),
+        mark=evidence.mark,
+        tokens=cost_tokens[evidence.event_id],
+    )
+
+
+def _in_source_order(members: Iterable[str], evidence: Mapping[str, Evidence]) -> list[Evidence]:
+    return sorted((evidence[member] for member in members), key=lambda each: each.position)
+
+
+def _by_event(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
+    by_event: dict[str, Evidence] = {}
+    for each in evidence:
+        if by_event.setdefault(each.event_id, each) != each:
+            raise IntegrityFault(what="evidence: one event stands for two texts")
+    return by_event
+
+
+def _check(closures: Sequence[Closure], evidence: Mapping[str, Evidence]) -> None:
+    if len({closure.closure_id for closure in closures}) < len(closures):
+        raise IntegrityFault(what="closure: one id stands for two closures")
+    if any(member not in evidence for closure in closures for member in closure.members):
+        raise IntegrityFault(what="closure: a member came without evidence")
+    if len({each.position for each in evidence.values()}) < len(evidence):
+        raise IntegrityFault(what="evidence: two events stand at one position")
