@@ -1,0 +1,152 @@
+"""
+How a command gets a running plane, and how the last command to finish stops one it started.
+
+Every command holds one shared lock while it works. If no supervisor runs, one is started in
+ephemeral mode; the command that finds itself the last holder ends it and waits until it has ended. A
+holder that is killed counts as gone: then the supervisor itself notices that nobody is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+from contracts.errors import Unavailable
+from echoplane._embedded import Servers, find_servers, stop_servers
+from echoplane._folders import DataFolder
+from echoplane._processes import POLL_SECONDS, ProcessRecord, SharedUse, exclusive, start_detached
+from echoplane._settings import PREFIX, Settings
+from echoplane._state import START_LOCK, STATE_FILE, USE_LOCK, Mode, PlaneState, living_state
+from echoplane._supervisor import end_roles, own_command
+
+START_SECONDS: Final = 120.0
+"""The first start makes a database cluster, on a slow disk too."""
+STOP_SECONDS: Final = 60.0
+
+
+def child_environment(settings: Settings) -> dict[str, str]:
+    """Return our environment, with the settings that are paths made absolute: children work in `/`."""
+    # A child reads the same settings from the same variables.
+    environment = dict(os.environ)  # noqa: TID251 - handed on as it is, nothing is read from it
+    environment[f"{PREFIX}DATA_DIR"] = str(settings.data_dir.expanduser().absolute())
+    for name in ("model_dir", "master_key_file"):
+        path: Path | None = getattr(settings, name)
+        if path is not None:
+            environment[f"{PREFIX}{name.upper()}"] = str(path.expanduser().absolute())
+    return environment
+
+
+@contextlib.asynccontextmanager
+async def use_plane(settings: Settings) -> AsyncIterator[Servers]:
+    """
+    Hold a running plane for the time of the block: the one that is up, else an ephemeral one.
+
+    Raises:
+        Unavailable: It cannot be started; says why and where the log is.
+    """
+    folder = DataFolder.at(settings.data_dir)
+    use = SharedUse(folder.run / USE_LOCK)
+    await use.enter()
+    try:
+        await ensure_supervisor(settings, mode=Mode.EPHEMERAL)
+        servers = await find_servers(settings)
+        if servers is None:
+            raise Unavailable(part="servers", reason="they ended just after their start; try again")
+        yield servers
+    finally:
+        try:
+            if use.is_last():
+                state = living_state(folder)
+                if state is not None and state.mode is Mode.EPHEMERAL:
+                    await _end_supervisor(state)
+        finally:
+            use.leave()
+
+
+async def ensure_supervisor(settings: Settings, *, mode: Mode) -> PlaneState:
+    """
+    Return a supervisor whose servers run: the one there is, else a new one in the background.
+
+    Mode `up` makes an ephemeral one stay.
+
+    Raises:
+        Unavailable: It does not start.
+    """
+    folder = DataFolder.at(settings.data_dir)
+    async with exclusive(folder.run / START_LOCK):
+        state = living_state(folder)
+        if state is None or state.failure is not None:
+            child = _start_supervisor(settings, folder, mode=mode)
+        else:
+            child = state.process
+            if mode is Mode.UP and state.mode is Mode.EPHEMERAL:
+                child.signal(signal.SIGUSR1)
+        return await _wait_ready(folder, child, mode=mode)
+
+
+def _start_supervisor(settings: Settings, folder: DataFolder, *, mode: Mode) -> ProcessRecord:
+    pid = start_detached(
+        own_command("supervise", mode.value),
+        log=folder.log / "supervisor.log",
+        environment=child_environment(settings),
+    )
+    record = ProcessRecord.of(pid)
+    if record is None:
+        raise Unavailable(part="supervisor", reason=f"it ended at once, see {folder.log / 'supervisor.log'}")
+    return record
+
+
+async def _wait_ready(folder: DataFolder, child: ProcessRecord, *, mode: Mode) -> PlaneState:
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + START_SECONDS
+    while clock() < deadline:
+        alive = child.is_alive()
+        state = PlaneState.read(folder)
+        if state is not None and state.process == child:
+            if state.failure is not None:
+                raise Unavailable(part="plane", reason=state.failure)
+            if alive and state.ready and (mode is Mode.EPHEMERAL or state.mode is Mode.UP):
+                return state
+        if not alive:
+            raise Unavailable(
+                part="supervisor", reason=f"it ended while starting, see {folder.log / 'supervisor.log'}"
+            )
+        await asyncio.sleep(POLL_SECONDS)
+    raise Unavailable(part="supervisor", reason=f"not ready after {START_SECONDS:.0f} s")
+
+
+async def stop_plane(settings: Settings) -> bool:
+    """
+    Stop everything of this data folder, whoever uses it; false if nothing ran.
+
+    Raises:
+        Unavailable: Something does not end.
+    """
+    if not settings.data_dir.expanduser().is_dir():
+        return False
+    folder = DataFolder.at(settings.data_dir)
+    async with exclusive(folder.run / START_LOCK):
+        state = living_state(folder)
+        if state is not None:
+            await _end_supervisor(state)
+        # What a killed supervisor left behind; nothing is there after an orderly end.
+        left = PlaneState.read(folder)
+        await end_roles(left)
+        (folder.run / STATE_FILE).unlink(missing_ok=True)
+        running = await find_servers(settings) if state is None else None
+        await stop_servers(settings)
+    return state is not None or (running is not None and running.postgres is not None)
+
+
+async def _end_supervisor(state: PlaneState) -> None:
+    state.process.signal(signal.SIGTERM)
+    if await state.process.ended(within_seconds=STOP_SECONDS):
+        return
+    state.process.signal(signal.SIGKILL)
+    if not await state.process.ended(within_seconds=STOP_SECONDS):
+        raise Unavailable(part="supervisor", reason=f"process {state.process.pid} does not end")

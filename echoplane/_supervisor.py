@@ -1,0 +1,294 @@
+"""
+Keeps a plane alive: servers first, then each role as a child process, again after every exit.
+
+A role is told that its supervisor died by the end of its standard input, so that a killed
+supervisor leaves no role behind; the next supervisor ends those that hang. Servers are processes of
+their own: they outlive a killed supervisor, and the next one finds them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import structlog
+from ledger.schema import upgrade
+
+from contracts.errors import EchoplaneError, Unavailable
+from echoplane._embedded import ensure_servers, stop_servers
+from echoplane._folders import DataFolder
+from echoplane._processes import LOG_BYTES_MAX, ProcessRecord
+from echoplane._settings import Settings
+from echoplane._state import STATE_FILE, SUPERVISOR_LOCK, USE_LOCK, Mode, PlaneState, Role, RoleState
+
+BACKOFF_FIRST_SECONDS: Final = 0.1
+BACKOFF_MAX_SECONDS: Final = 10.0
+STEADY_SECONDS: Final = 30.0
+"""A role that ran this long starts again at once, as if it had never failed."""
+STOP_SECONDS: Final = 10.0
+"""How long a role may take to end before it is killed."""
+WATCH_SECONDS: Final = 0.5
+IDLE_SECONDS: Final = 3.0
+"""An ephemeral plane that nobody has used for this long ends: its last user was killed."""
+
+_ROLES: Final = {Mode.UP: tuple(Role), Mode.EPHEMERAL: (Role.WORKER, Role.DISCOVERY)}
+"""Without `up` nobody listens on the network."""
+
+log = structlog.get_logger()
+
+
+class AlreadyRunning(Exception):
+    """Another supervisor holds this data folder."""
+
+
+class Supervisor:
+    """
+    One supervisor of one data folder. `claim` first, then `run`.
+
+    Args:
+        settings: Of the whole plane; roles read the same ones from their environment.
+        environment: What roles are started with.
+        mode: Whether to stay, or to leave when the last user has.
+    """
+
+    def __init__(self, settings: Settings, *, environment: Mapping[str, str], mode: Mode) -> None:
+        self._settings = settings
+        self._environment = dict(environment)
+        self._folder = DataFolder.at(settings.data_dir)
+        self._lock: int | None = None
+        self._use_lock: int | None = None
+        self._stopping = asyncio.Event()
+        self._roles: dict[Role, asyncio.Task[None]] = {}
+        own = ProcessRecord.of(os.getpid())
+        assert own is not None
+        self._state = PlaneState(mode=mode, process=own, ready=False, failure=None, roles=())
+
+    async def claim(self) -> None:
+        """
+        Become the only supervisor of the folder, and end roles that a killed one left.
+
+        Raises:
+            AlreadyRunning: There is another.
+        """
+        descriptor = os.open(self._folder.run / SUPERVISOR_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise AlreadyRunning from None
+        self._lock = descriptor
+        before = PlaneState.read(self._folder)
+        await end_roles(before)
+        self._say()
+
+    async def run(self) -> None:
+        """
+        Start everything, stay until told to stop, stop everything.
+
+        Raises:
+            EchoplaneError: It could not start; the same words stand in the state file.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        loop.add_signal_handler(signal.SIGUSR1, self._promote)
+        stopped = asyncio.create_task(self._stopping.wait())
+        started = asyncio.create_task(self._start())
+        # Told to stop while still starting, it must not first finish a slow recovery.
+        await asyncio.wait({stopped, started}, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            if started.done():
+                started.result()
+                await self._watch()
+        except Exception as error:
+            failure = str(error) if isinstance(error, EchoplaneError) else type(error).__name__
+            self._say(failure=failure)
+            log.exception("plane_failed")
+            raise
+        finally:
+            started.cancel()
+            stopped.cancel()
+            await asyncio.gather(started, stopped, return_exceptions=True)
+            await self._stop()
+
+    async def _start(self) -> None:
+        servers = await ensure_servers(self._settings)
+        if servers.database.owner is not None:
+            await upgrade(servers.database.owner)
+        for role in _ROLES[self._state.mode]:
+            self._keep(role)
+        self._say(ready=True)
+        log.info("plane_started", mode=self._state.mode.value)
+
+    def _promote(self) -> None:
+        """Stay until `down` from now on. What the mode needs more is started."""
+        self._say(mode=Mode.UP)
+        log.info("plane_promoted")
+        if self._state.ready:
+            for role in _ROLES[Mode.UP]:
+                self._keep(role)
+
+    def _keep(self, role: Role) -> None:
+        if role not in self._roles:
+            self._roles[role] = asyncio.create_task(self._run_role(role))
+
+    async def _run_role(self, role: Role) -> None:
+        clock = asyncio.get_running_loop().time
+        failures, restarts = 0, 0
+        while not self._stopping.is_set():
+            started = clock()
+            child = await self._spawn(role)
+            self._say_role(RoleState(role=role, process=ProcessRecord.of(child.pid), restarts=restarts))
+            try:
+                code = await child.wait()
+            finally:
+                await _end(child)
+            if self._stopping.is_set():
+                return
+            failures = 0 if clock() - started >= STEADY_SECONDS else failures + 1
+            delay = min(BACKOFF_MAX_SECONDS, BACKOFF_FIRST_SECONDS * 2 ** min(failures, 10))
+            restarts += 1
+            # An exit with 0 is no reason to stay down: a worker whose stream was deleted ends so.
+            log.warning("role_ended", role=role.value, exit_code=code, restart_in_ms=round(delay * 1000))
+            self._say_role(RoleState(role=role, process=None, restarts=restarts))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), delay)
+
+    async def _spawn(self, role: Role) -> asyncio.subprocess.Process:
+        with open_log(self._folder.log / f"{role}.log") as descriptor:
+            return await asyncio.create_subprocess_exec(
+                *own_command("role", role.value),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=descriptor,
+                stderr=descriptor,
+                env=self._environment,
+                cwd="/",
+                # A Ctrl-C at the terminal is for the supervisor, which then stops them in order.
+                start_new_session=True,
+            )
+
+    async def _watch(self) -> None:
+        """Bring back servers that died; end an ephemeral plane that nobody uses."""
+        idle_since: float | None = None
+        clock = asyncio.get_running_loop().time
+        while not self._stopping.is_set():
+            if self._server_died():
+                log.warning("server_died")
+                try:
+                    await ensure_servers(self._settings)
+                except Unavailable:
+                    log.exception("server_not_restarted")
+            descriptor = _lock_if_unused(self._folder) if self._state.mode is Mode.EPHEMERAL else None
+            if descriptor is None:
+                idle_since = None
+            else:
+                idle_since = clock() if idle_since is None else idle_since
+                if clock() - idle_since >= IDLE_SECONDS:
+                    # Kept: new users wait now, instead of finding servers that are about to go.
+                    self._use_lock = descriptor
+                    log.info("plane_unused")
+                    return
+                os.close(descriptor)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), WATCH_SECONDS)
+
+    def _server_died(self) -> bool:
+        embedded = []
+        if self._settings.database_url is None:
+            embedded.append("postgres")
+        if self._settings.redis_url is None:
+            embedded.append("redis")
+        records = [ProcessRecord.read(self._folder.run / f"{server}.json") for server in embedded]
+        return any(record is None or not record.is_alive() for record in records)
+
+    async def _stop(self) -> None:
+        self._stopping.set()
+        try:
+            for task in self._roles.values():
+                task.cancel()
+            await asyncio.gather(*self._roles.values(), return_exceptions=True)
+            await stop_servers(self._settings)
+        finally:
+            if self._state.failure is None:
+                (self._folder.run / STATE_FILE).unlink(missing_ok=True)
+            log.info("plane_stopped")
+            for descriptor in (self._use_lock, self._lock):
+                if descriptor is not None:
+                    os.close(descriptor)
+
+    def _say(
+        self, *, mode: Mode | None = None, ready: bool | None = None, failure: str | None = None
+    ) -> None:
+        self._state = replace(
+            self._state,
+            mode=self._state.mode if mode is None else mode,
+            ready=self._state.ready if ready is None else ready,
+            failure=failure,
+        )
+        self._state.write(self._folder)
+
+    def _say_role(self, role: RoleState) -> None:
+        others = tuple(state for state in self._state.roles if state.role != role.role)
+        self._state = replace(self._state, roles=(*others, role))
+        self._state.write(self._folder)
+
+
+async def end_roles(state: PlaneState | None) -> None:
+    """End the roles that a report names and that still run, by force if need be."""
+    for role in () if state is None else state.roles:
+        if role.process is None:
+            continue
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            role.process.signal(number)
+            if await role.process.ended(within_seconds=STOP_SECONDS):
+                break
+
+
+@contextlib.contextmanager
+def open_log(path: Path) -> Iterator[int]:
+    """Open a log to append to; one that has grown long is set aside once."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size > LOG_BYTES_MAX:
+            path.replace(path.with_name(f"{path.name}.1"))
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def own_command(*arguments: str) -> list[str]:
+    """Return the command line of our own program, whatever the working folder holds."""
+    return [sys.executable, "-P", "-m", "echoplane", *arguments]
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    if child.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        child.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.wait_for(child.wait(), STOP_SECONDS)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
+
+
+def _lock_if_unused(folder: DataFolder) -> int | None:
+    """Return the descriptor of the lock that users share, held alone; none if there is a user."""
+    descriptor = os.open(folder.run / USE_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
