@@ -30,16 +30,19 @@ PLANE_ROLE: Final = "echoplane_plane"
 """Owns nothing and is bound by row security: without a tenant set it sees no row."""
 RELAY_ROLE: Final = "echoplane_relay"
 """Owns nothing; reads across tenants the few tables whose policies name it."""
+BACKFILL_ROLE: Final = "echoplane_backfill"
+"""A member of the plane's role that may also state the clock of an append; for backfill and tests."""
 EXTENSIONS: Final = ("btree_gist", "vector")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseUrls:
-    """SQLAlchemy URLs of one database, one for each role. `owner` is missing where none was given."""
+    """SQLAlchemy URLs of one database, one for each role; of an external one, those that were given."""
 
     plane: str
     relay: str
     owner: str | None
+    backfill: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,7 @@ async def ensure_database(
     address: PostgresAddress, name: str, *, template: str | None = None
 ) -> DatabaseUrls:
     """
-    Make the three roles and one database, unless they are there, and return its URLs.
+    Make the roles and one database, unless they are there, and return its URLs.
 
     The extensions are made here because only a superuser may, and nothing of the plane is one.
 
@@ -150,8 +153,11 @@ async def ensure_database(
     async with await psycopg.AsyncConnection.connect(
         address.conninfo(role=SUPERUSER, database="postgres"), autocommit=True
     ) as connection:
-        for role in (OWNER_ROLE, PLANE_ROLE, RELAY_ROLE):
+        for role in (OWNER_ROLE, PLANE_ROLE, RELAY_ROLE, BACKFILL_ROLE):
             await _ensure_role(connection, role)
+        await connection.execute(
+            sql.SQL("GRANT {} TO {}").format(sql.Identifier(PLANE_ROLE), sql.Identifier(BACKFILL_ROLE))
+        )
         found = await connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
         if await found.fetchone() is None:
             await connection.execute(
@@ -164,8 +170,8 @@ async def ensure_database(
             sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(sql.Identifier(name))
         )
         await connection.execute(
-            sql.SQL("GRANT CONNECT ON DATABASE {} TO {}, {}").format(
-                sql.Identifier(name), sql.Identifier(PLANE_ROLE), sql.Identifier(RELAY_ROLE)
+            sql.SQL("GRANT CONNECT ON DATABASE {} TO {}, {}, {}").format(
+                *map(sql.Identifier, (name, PLANE_ROLE, RELAY_ROLE, BACKFILL_ROLE))
             )
         )
     if template is None:
@@ -190,6 +196,7 @@ def urls(address: PostgresAddress, name: str) -> DatabaseUrls:
         owner=address.url(role=OWNER_ROLE, database=name),
         plane=address.url(role=PLANE_ROLE, database=name),
         relay=address.url(role=RELAY_ROLE, database=name),
+        backfill=address.url(role=BACKFILL_ROLE, database=name),
     )
 
 
@@ -209,11 +216,12 @@ def _external_database(settings: Settings) -> DatabaseUrls | None:
     plane, relay = _revealed(settings.database_url), _revealed(settings.database_relay_url)
     if plane is None or relay is None:
         return None
-    owner = _revealed(settings.database_owner_url)
+    owner, backfill = _revealed(settings.database_owner_url), _revealed(settings.database_backfill_url)
     return DatabaseUrls(
         plane=_with_driver(plane),
         relay=_with_driver(relay),
         owner=None if owner is None else _with_driver(owner),
+        backfill=None if backfill is None else _with_driver(backfill),,
     )
 
 

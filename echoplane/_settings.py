@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     """The same database as `echoplane_relay`. Goes together with `database_url`."""
     database_owner_url: SecretStr | None = None
     """The same database as `echoplane_owner`. Needed only where migrations are run."""
+    database_backfill_url: SecretStr | None = None
+    """The same database as `echoplane_backfill`. Needed only where the right `backfill` is used."""
     redis_url: SecretStr | None = None
     """An external Redis or Valkey; none: embedded."""
     http_host: str = "127.0.0.1"
@@ -60,8 +62,9 @@ class Settings(BaseSettings):
     def _urls_go_together(self) -> Self:
         if (self.database_url is None) != (self.database_relay_url is None):
             raise ValueError("database_url and database_relay_url go together")
-        if self.database_owner_url is not None and self.database_url is None:
-            raise ValueError("database_owner_url needs database_url")
+        others = (self.database_owner_url, self.database_backfill_url)
+        if self.database_url is None and any(url is not None for url in others):
+            raise ValueError("database_owner_url and database_backfill_url need database_url")
         return self
 
 
