@@ -221,7 +221,7 @@ def _external_database(settings: Settings) -> DatabaseUrls | None:
         plane=_with_driver(plane),
         relay=_with_driver(relay),
         owner=None if owner is None else _with_driver(owner),
-        backfill=None if backfill is None else _with_driver(backfill),,
+        backfill=None if backfill is None else _with_driver(backfill),
     )
 
 
