@@ -1,8 +1,11 @@
 """
 The answer, derived from a frozen context and nothing else. Pure, but for one model port.
 
-Promises: it shows only what was asked, or says that evidence is missing or in conflict.
+Promises: it shows only what was asked, or says that evidence is missing or in conflict; every
+answer cites its lines.
 Does not promise: an answer.
 """
 
-__all__: list[str] = []
+from realize._realize import realize
+
+__all__ = ["realize"]

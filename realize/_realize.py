@@ -1,0 +1,188 @@
+"""
+The answer: derived from resolved keys, shown only with its lines, or withheld with the reason.
+
+Order of the rules, first that applies: no named key; more than one key; a question whose words
+move it off the view; conflict (always said); missing; required evidence deferred; then the
+operation. docs/contexts.md holds the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, assert_never
+
+from contracts.answers import Answer, AnswerStatus
+from contracts.claims import Claim
+from contracts.contexts import ContextPack
+from contracts.proposals import Operation, Plan, Proposal
+from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
+from contracts.trails import Question
+from contracts.views import View
+from realize._scope import left_over, shifts, words_of
+from realize._select import named_keys
+
+_TYPED: Final = frozenset({Operation.FACT, Operation.CURRENT_STATE, Operation.COUNT, Operation.LIST})
+_OF_MANY: Final = frozenset({Operation.COUNT, Operation.LIST})
+
+
+def realize(
+    *,
+    question: Question,
+    plan: Plan,
+    proposal: Proposal,
+    resolutions: Sequence[KeyResolution],
+    pack: ContextPack,
+) -> Answer:
+    """
+    Derive the answer of a frozen context. A pure function.
+
+    `evidence` means that lines were found and none of the rules below may turn them into a value:
+    the caller reads them. `insufficient_evidence` means that the question names a key on which
+    nothing stands, or that its evidence did not fit, or that nothing was found at all.
+    """
+    keys = named_keys(plan, proposal, resolutions)
+    if keys is None:
+        return _insufficient("key_not_resolved")
+    if not keys:
+        return _evidence(pack, "no_named_key")
+    if plan.operation not in _TYPED or plan.surface == "boolean":
+        return _evidence(pack, "operation_not_typed")
+    if len(keys) > 1:
+        return _evidence(pack, "several_keys")
+    (key,) = keys
+    if shifts(question.text) or not _at_view(plan, key.view):
+        return _evidence(pack, "time_or_scope_not_resolved")
+    return _answer(question, plan, key, pack)
+
+
+def _answer(question: Question, plan: Plan, key: KeyResolution, pack: ContextPack) -> Answer:
+    match key.resolution:
+        case Conflict() as conflict:
+            rivals = [_rival(rival.value, ended=rival.ended) for rival in conflict.rivals]
+            return _conflict(question, pack, [conflict], value={"rivals": rivals}, why=conflict.why)
+        case Missing(reason=reason):
+            return _insufficient(reason.value)
+        case Resolved() as member:
+            if plan.operation in _OF_MANY:
+                # One value stands because later ones replace earlier ones there: that is no count.
+                return _evidence(pack, "not_many_valued")
+            return _answered(pack, [member], member.value)
+        case ResolvedSet(members=members, disputed=disputed):
+            return _of_set(question, plan, key, pack, members=members, disputed=disputed)
+        case _ as never:
+            assert_never(never)
+
+
+def _of_set(
+    question: Question,
+    plan: Plan,
+    key: KeyResolution,
+    pack: ContextPack,
+    *,
+    members: Sequence[Resolved],
+    disputed: Sequence[Conflict],
+) -> Answer:
+    """Answer from the members that the question's own words leave in."""
+    words = frozenset(left_over(question.text, entity=key.entity, relation=key.relation))
+    if words:
+        rivals = [rival.value for conflict in disputed for rival in conflict.rivals]
+        # Restricted to one value, and to that exactly: a value that shares a word with it might
+        # be the same thing under a longer name, and would be left out in silence.
+        if any(words & words_of(value) and words != words_of(value) for value in _all(members, rivals)):
+            return _evidence(pack, "time_or_scope_not_resolved")
+        members = [member for member in members if words_of(member.value) == words]
+        disputed = [each for each in disputed if any(words_of(r.value) == words for r in each.rivals)]
+        if not members and not disputed:
+            return _evidence(pack, "time_or_scope_not_resolved")
+    members = sorted(members, key=lambda member: min(claim.position for claim in member.claims))
+    values = [member.value for member in members]
+    counts = plan.operation == Operation.COUNT
+    if not disputed:
+        return _answered(pack, members, len(values) if counts else values)
+    value = _range(members, disputed) if counts else _split(values, disputed)
+    return _conflict(question, pack, disputed, value=value, why="members_disputed", members=members)
+
+
+def _range(members: Sequence[Resolved], disputed: Sequence[Conflict]) -> dict[str, int]:
+    # A member whose rivals agree that there is something counts; one that may have ended may not.
+    certain = sum(not any(rival.ended for rival in conflict.rivals) for conflict in disputed)
+    return {"at_least": len(members) + certain, "at_most": len(members) + len(disputed)}
+
+
+def _split(values: list[Any], disputed: Sequence[Conflict]) -> dict[str, Any]:
+    rivals = [[_rival(rival.value, ended=rival.ended) for rival in each.rivals] for each in disputed]
+    return {"values": values, "disputed": rivals}
+
+
+def _rival(value: Any, *, ended: bool) -> dict[str, Any]:  # noqa: ANN401 -- values are any JSON
+    return {"value": value, "ended": ended}
+
+
+def _all(members: Sequence[Resolved], rivals: Sequence[Any]) -> list[Any]:
+    return [*(member.value for member in members), *rivals]
+
+
+def _at_view(plan: Plan, view: View) -> bool:
+    """Say whether the times that the question names, if any, are the time it is asked at."""
+    if plan.times and plan.operation in _OF_MANY:
+        return False
+    return all(
+        (time.start is None or time.start <= view.valid_at) and (time.end is None or view.valid_at < time.end)
+        for time in plan.times
+    )
+
+
+def _answered(pack: ContextPack, members: Sequence[Resolved], value: Any) -> Answer:  # noqa: ANN401 -- values are any JSON
+    if _required_deferred(pack):
+        return _insufficient("required_evidence_deferred")
+    cites = [_cites(pack, member.claims) for member in members]
+    # Nothing is answered that the context does not show, each member by a line of its own.
+    if not all(cites):
+        return _insufficient("not_in_context")
+    return Answer(status=AnswerStatus.ANSWERED, value=value, cites=_merged(cites), reason=None)
+
+
+def _conflict(
+    question: Question,
+    pack: ContextPack,
+    conflicts: Sequence[Conflict],
+    *,
+    value: dict[str, Any],
+    why: str,
+    members: Sequence[Resolved] = (),
+) -> Answer:
+    """A conflict is said even where its lines did not fit; its values only where they are shown."""
+    cites = [_cites(pack, member.claims) for member in members]
+    cites += [_cites(pack, [rival.claim]) for conflict in conflicts for rival in conflict.rivals]
+    disclosed = question.disclose_conflicts and all(cites) and not _required_deferred(pack)
+    return Answer(
+        status=AnswerStatus.CONFLICT,
+        value=value if disclosed else None,
+        cites=_merged(cites),
+        reason=why,
+    )
+
+
+def _evidence(pack: ContextPack, reason: str) -> Answer:
+    if not pack.lines:
+        return _insufficient("nothing_found")
+    cites = tuple(line.line_id for line in pack.lines)
+    return Answer(status=AnswerStatus.EVIDENCE, value=None, cites=cites, reason=reason)
+
+
+def _insufficient(reason: str) -> Answer:
+    return Answer(status=AnswerStatus.INSUFFICIENT_EVIDENCE, value=None, cites=(), reason=reason)
+
+
+def _required_deferred(pack: ContextPack) -> bool:
+    return any(deferred.required for deferred in pack.deferred)
+
+
+def _cites(pack: ContextPack, claims: Iterable[Claim]) -> tuple[str, ...]:
+    events = {claim.event_id for claim in claims}
+    return tuple(line.line_id for line in pack.lines if line.event_id in events)
+
+
+def _merged(cites: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    ids = {line_id for each in cites for line_id in each}
+    return tuple(sorted(ids, key=lambda line_id: int(line_id[1:])))

@@ -1,0 +1,92 @@
+"""
+Which words of a question its key does not explain.
+
+A count or a list is of everything that stands on a key. A question that asks for less ("How many
+*black* pets …", "… visited *Naples*?") says so in words that are neither function words, nor the
+entity's name, nor words that mean the relation. Such a question must not be answered with the
+whole; the words left over are returned for the caller to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from contracts.lexicon import FAVORITE_PREFIX, RELATIONS
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_SUFFIXES: Final = ("ing", "ed", "es", "s", "e")
+_STEM_MIN: Final = 3
+
+
+def _set(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split())
+
+
+_FUNCTION_WORDS: Final = _set(
+    "a all altogether am an and any anything are at be been being by can could count currently",
+    "did different distinct do does each ever every everything exactly for from get give got had",
+    "has have having he her him his how i in into is it its know known list many me moment much",
+    "my myself name named names now number of often on one ones our overall own owned people",
+    "person place places please present right say she show so some still tell that the their them",
+    "there these they thing things this those time times to today total up us was we were what",
+    "what's where which who whom whose with you your",
+)
+"""Words that ask, count or point, and so restrict nothing."""
+
+_SHIFTS: Final = _set(
+    "after afterwards another aren't before besides couldn't didn't doesn't don't earlier except",
+    "first former formerly future hasn't haven't if initially isn't later never next no nobody",
+    "not once only originally other past previous previously second third unless until used",
+    "wasn't weren't will without won't would",
+)
+"""Words that move the question to another time or world, or turn it round."""
+
+
+def shifts(question: str) -> bool:
+    """Say whether a question asks for another time, another world or the opposite."""
+    return any(word in _SHIFTS for word in _words(question))
+
+
+def left_over(question: str, *, entity: str, relation: str) -> tuple[str, ...]:
+    """Return the words that neither the entity, the relation nor plain English explains."""
+    names = set(_words(entity))
+    cues = {_fold(word) for word in _relation_words(relation)}
+    return tuple(
+        word
+        for word in _words(question)
+        if word not in _FUNCTION_WORDS
+        and word not in names
+        and word.removesuffix("'s") not in names | _FUNCTION_WORDS
+        and _fold(word) not in cues
+    )
+
+
+def words_of(value: object) -> frozenset[str]:
+    """Return the words of a value, as `left_over` writes them; none where it is not a text."""
+    return frozenset(_words(value)) if isinstance(value, str) else frozenset()
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+
+
+def _relation_words(relation: str) -> set[str]:
+    words = set(_words(relation.replace("_", " ")))
+    for listed in RELATIONS:
+        if listed.relation == relation:
+            words |= {word for cue in listed.cues for word in cue}
+    if relation.startswith(FAVORITE_PREFIX):
+        words |= {"favourite", "favorite"}
+    return words
+
+
+def _fold(word: str) -> str:
+    """Cut the endings that number and tense put on."""
+    word = word.removesuffix("'s")
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= _STEM_MIN:
+            return word.removesuffix(suffix)
+    return word

@@ -1,0 +1,66 @@
+"""
+Which one key a question is answered from.
+
+Only keys that the question itself names come into it. Where it names several, the plan decides
+or nobody does: keys of the first relation in the plan's order that has any; keys that turn out to
+be one (merged entities) count once; an entity that is itself a value on another of the keys
+("Does Ann work at *Harlow Glass*?") is what is asked about, not whom. If more than one is left,
+there is no single answer, and none is picked by score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from contracts.proposals import Plan, Proposal
+from contracts.resolutions import KeyResolution, Missing, MissingReason, Resolved, ResolvedSet
+
+
+def named_keys(
+    plan: Plan, proposal: Proposal, resolutions: Sequence[KeyResolution]
+) -> tuple[KeyResolution, ...] | None:
+    """Return the keys that may be meant; none where none was named; None where one is unresolved."""
+    named = [key for key in proposal.keys if key.named]
+    if not named:
+        return ()
+    places = {relation: place for place, relation in reversed(list(enumerate(plan.relations)))}
+    first = min(
+        named, key=lambda key: (places.get(key.relation, len(places)), -key.score_ppm, key.relation)
+    ).relation
+    resolved = {(key.entity, key.relation): key for key in resolutions}
+    wanted = sorted({(key.entity, key.relation) for key in named if key.relation == first})
+    if any(key not in resolved for key in wanted):
+        return None
+    return _apart([resolved[key] for key in wanted])
+
+
+def _apart(keys: Sequence[KeyResolution]) -> tuple[KeyResolution, ...]:
+    kept: list[KeyResolution] = []
+    for key in keys:
+        merged = not isinstance(key.resolution, Missing) and any(
+            other.resolution == key.resolution for other in kept
+        )
+        if not merged:
+            kept.append(key)
+    values = [value for key in kept for value in _values(key)]
+    asked_about = [key for key in kept if _never_known(key) and key.entity in values]
+    return tuple(key for key in kept if key not in asked_about)
+
+
+def _never_known(key: KeyResolution) -> bool:
+    match key.resolution:
+        case Missing(reason=MissingReason.NEVER_KNOWN):
+            return True
+        case _:
+            return False
+
+
+def _values(key: KeyResolution) -> list[Any]:
+    match key.resolution:
+        case Resolved(value=value):
+            return [value]
+        case ResolvedSet(members=members):
+            return [member.value for member in members]
+        case _:
+            return []
