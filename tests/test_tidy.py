@@ -72,6 +72,8 @@ def _walked(folder: Path) -> Iterator[Path]:
     for entry in folder.iterdir():
         if entry.is_dir():
             hidden = entry.name.startswith(".") and entry.name != ".ci"
+            if entry == ROOT / "data":
+                continue
             if not hidden and entry.name not in LEFTOVERS and not entry.name.endswith(".egg-info"):
                 yield from _walked(entry)
         elif entry.name != "uv.lock" and entry.suffix != ".pyc":
