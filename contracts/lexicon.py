@@ -41,14 +41,14 @@ def _split(cues: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 RELATIONS: Final[tuple[RelationWords, ...]] = (
-    _one("lives_in", "live", "reside", "home city", "home town", "based where"),
+    _one("lives_in", "live", "reside", "home city", "home town", "based where", "move to"),
     _one("works_at", "work where", "work at", "work for", "employer", "company", "employed"),
     _one("works_as", "job", "profession", "occupation", "work as", "living for", "job title"),
     _one("studies_at", "study where", "study at", "university", "college", "school"),
     _one("married_to", "married", "spouse", "husband", "wife"),
     _one("engaged_to", "engaged", "fiance", "fiancee"),
     _one("dating", "dating", "girlfriend", "boyfriend"),
-    _many("has_pet", "pet", "pets"),
+    _many("has_pet", "pet", "pets", "adopt"),
     _many("owns", "own", "possess"),
     _many("likes", "like", "enjoy", "love", "hobby", "hobbies"),
     _many("dislikes", "dislike", "hate", "avoid"),
@@ -61,14 +61,14 @@ RELATIONS: Final[tuple[RelationWords, ...]] = (
     _one("email", "email", "mail address"),
     _one("phone", "phone", "telephone", "number call"),
     _one("located_in", "where", "located", "location"),
-    _one("status", "status", "state", "open", "closed", "working"),
+    _one("status", "status", "state", "open", "closed", "working", "broken"),
     _many("plays", "play"),
     _many("member_of", "member", "belong"),
     _one("drives", "drive", "car"),
     RelationWords(
         relation="visited",
         cardinality=Cardinality.OCCURRENCE,
-        cues=_split(("visit", "visited", "trip", "travel", "been to")),
+        cues=_split(("visit", "visited", "trip", "travel", "been to", "go to")),
     ),
 )
 
