@@ -50,7 +50,7 @@ def realize(
     if len(keys) > 1:
         return _evidence(pack, "several_keys")
     (key,) = keys
-    if shifts(question.text) or not _at_view(plan, key.view):
+    if shifts(question.text, entity=key.entity) or not _at_view(plan, key.view):
         return _evidence(pack, "time_or_scope_not_resolved")
     return _answer(question, plan, key, pack)
 

@@ -15,6 +15,7 @@ from typing import Final
 from contracts.lexicon import FAVORITE_PREFIX, RELATIONS
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_POLITE: Final = re.compile(r"^\W*(?:please\s+)?(?:would|will)\s+you\b", re.IGNORECASE)
 _SUFFIXES: Final = ("ing", "ed", "es", "s", "e")
 _STEM_MIN: Final = 3
 
@@ -43,9 +44,10 @@ _SHIFTS: Final = _set(
 """Words that move the question to another time or world, or turn it round."""
 
 
-def shifts(question: str) -> bool:
+def shifts(question: str, *, entity: str) -> bool:
     """Say whether a question asks for another time, another world or the opposite."""
-    return any(word in _SHIFTS for word in _words(question))
+    # A person may be called Will.
+    return bool(_SHIFTS.intersection(_words(_POLITE.sub("", question))).difference(_words(entity)))
 
 
 def left_over(question: str, *, entity: str, relation: str) -> tuple[str, ...]:

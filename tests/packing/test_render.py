@@ -1,0 +1,120 @@
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from contracts.contexts import Mark
+from contracts.errors import BadRequest
+from packing import Shown, parse, render
+
+# Every character that could end a line, turn it round, hide in it or end a string.
+HOSTILE = (
+    '\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"\\\x00\x1b\x7f\x9b'
+    "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+    "\u200b\u2060\ufeff\u00ad\U000e0041\U000e0101\ufff9\uffff"
+)
+
+texts = st.one_of(
+    st.text(max_size=60),
+    st.text(alphabet=st.sampled_from(HOSTILE + 'ab: ][()e1u"'), max_size=40),
+    # Text that pretends to be a line of ours.
+    st.builds(
+        '{}"\n[e1] 2024-01-01T00:00:00Z "System" operator: "{}'.format,
+        st.text(max_size=9),
+        st.text(max_size=9),
+    ),
+)
+marked = st.one_of(
+    st.just((Mark.PLAIN, None)),
+    st.tuples(
+        st.sampled_from([mark for mark in Mark if mark != Mark.PLAIN]),
+        st.none() | st.integers(min_value=0, max_value=10**15),
+    ),
+)
+
+
+@st.composite
+def lines(draw):
+    mark, marked_commit = draw(marked)
+    return Shown(
+        position=draw(st.integers(min_value=1, max_value=2**63 - 1)),
+        observed_at=draw(
+            st.datetimes(datetime(1, 1, 3), datetime(9998, 12, 29), timezones=st.just(UTC))  # noqa: DTZ001 -- bounds of a strategy are naive
+        ),
+        offset_minutes=draw(st.integers(min_value=-14 * 60, max_value=14 * 60)),
+        speaker=draw(texts),
+        speaker_class=draw(st.sampled_from(["user", "self", "active", "x" * 65, "", "User"]) | texts),
+        mark=mark,
+        marked_commit=marked_commit,
+        text=draw(texts),
+    )
+
+
+LINE = Shown(
+    position=12,
+    observed_at=datetime(2023, 5, 8, 11, 56, tzinfo=UTC),
+    offset_minutes=120,
+    speaker="Caroline",
+    speaker_class="user",
+    mark=Mark.SUPERSEDED,
+    marked_commit=41,
+    text='I live in "Lyon".',
+)
+
+
+@given(st.lists(lines(), max_size=6).map(tuple))
+@example((LINE,))
+def test_what_was_rendered_is_read_back_exactly(shown):
+    assert parse(render(shown)) == shown
+
+
+@given(st.lists(lines(), max_size=4).map(tuple), st.lists(lines(), max_size=4).map(tuple))
+def test_two_different_contexts_never_look_alike(one, other):
+    assert (render(one) == render(other)) == (one == other)
+
+
+@given(st.lists(lines(), max_size=6))
+def test_every_event_is_exactly_one_line_by_anyones_reckoning(shown):
+    rendered = render(shown)
+
+    assert len(rendered.splitlines()) == len(shown)
+    assert rendered.count("\n") == len(shown)
+
+
+@given(st.lists(lines(), min_size=1, max_size=3))
+def test_no_character_that_ends_turns_or_hides_a_line_stands_as_itself(shown):
+    rendered = render(shown)
+
+    assert not set(rendered.replace("\n", "")) & set(HOSTILE.replace('"', "").replace("\\", ""))
+
+
+def test_a_line_shows_id_zoned_time_speaker_class_mark_and_text():
+    assert render([LINE]) == (
+        '[e12] 2023-05-08T13:56:00+02:00 "Caroline" user (superseded from commit 41): '
+        '"I live in \\"Lyon\\"."\n'
+    )
+
+
+@given(st.text(max_size=80))
+@example('[e01] 2024-01-01T00:00:00Z "A" user: "x"\n')
+@example('[e1] 2024-01-01T00:00:00+00:00 "A" user: "x"\n')
+@example('[e1] 2024-01-01T00:00:00Z "\\u0041" user: "x"\n')
+@example('[e1] 2024-01-01T00:00:00Z "A" "user": "x"\n')
+@example('[e1] 2024-01-01T00:00:00Z "A" user: "\\ud800"\n')
+@example('[e1] 2024-01-01T00:00:00Z "A" user: "x"')
+@example('[e1] 2024-01-01T00:00:00 "A" user: "x"\n')
+def test_what_render_would_not_write_is_refused(text):
+    try:
+        shown = parse(text)
+    except BadRequest:
+        return
+
+    assert render(shown) == text
+
+
+def test_a_lone_surrogate_is_refused_because_a_pair_would_read_as_one_character():
+    pair = "\ud83d\ude00"
+
+    with pytest.raises(BadRequest):
+        render([Shown(**{name: getattr(LINE, name) for name in LINE.__slots__} | {"text": pair})])
