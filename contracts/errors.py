@@ -8,6 +8,7 @@ The error tree, sorted by who must act.
     │   ├── Unauthenticated    no valid token
     │   ├── Forbidden          the token does not grant this
     │   ├── IdempotencyConflict  the same key was used for other content
+    │   ├── AlreadyKnown       some events of an append stand in the log already; says which
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
     │   ├── VersionConflict    another writer appended first
@@ -90,6 +91,20 @@ class IdempotencyConflict(Incorrect):
     def __init__(self, *, idempotency_key: str) -> None:
         super().__init__("this idempotency key was used for other content")
         self.idempotency_key = idempotency_key
+
+
+class AlreadyKnown(Incorrect):
+    """
+    Events of an append stand in the log already, not all by one append. Nothing was written.
+
+    `known` and `unknown` are indexes into the events given: append the unknown ones alone.
+    """
+
+    code = "incorrect.already_known"
+
+    def __init__(self, *, known: tuple[int, ...], unknown: tuple[int, ...]) -> None:
+        super().__init__(f"{len(known)} events are known already, {len(unknown)} are not")
+        self.known, self.unknown = known, unknown
 
 
 class LimitExceeded(Incorrect):

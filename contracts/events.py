@@ -309,6 +309,18 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedEvent:
+    """An event whose payload was erased: where it stands in the log, and nothing of what it said."""
+
+    event_id: str
+    position: int
+    commit: int
+    recorded_at: KnownAt
+    observed: Term | None
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """
     Proof of one accepted append.

@@ -33,6 +33,8 @@ tenant = sa.Table(
     # The tenant's key-encryption and digest keys, wrapped by the master key, which is in no table.
     sa.Column("wrapped_keys", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant"),
+    # The setting `echoplane.tenant` reads as '' once it was set and reset: no tenant may be called that.
+    sa.CheckConstraint("tenant ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'", name="tenant_name"),
 )
 
 token = sa.Table(
@@ -258,9 +260,32 @@ context = sa.Table(
     _tenant(),
     sa.Column("context_hash", sa.Text, nullable=False),
     sa.Column("content_hash", sa.Text, nullable=False),
-    sa.Column("form", sa.LargeBinary, nullable=False),
+    # The canonical form, under a data key of the context's own: its plan holds names.
+    sa.Column("ciphertext", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "context_hash"),
     sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="context_of_tenant"),
+)
+
+context_key = sa.Table(
+    "context_key",
+    metadata,
+    _tenant(),
+    sa.Column("context_hash", sa.Text, nullable=False),
+    sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "context_hash"),
+    sa.ForeignKeyConstraint(
+        ["tenant", "context_hash"], ["context.tenant", "context.context_hash"], name="key_of_context"
+    ),
+)
+
+# The number of the newest trail. Apart from `head`: a question never waits for an append.
+trail_head = sa.Table(
+    "trail_head",
+    metadata,
+    _tenant(),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.PrimaryKeyConstraint("tenant"),
+    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="trail_head_of_tenant"),
 )
 
 # A log of its own, numbered per tenant; it advances no commit: asking never changes the answer.

@@ -1,0 +1,86 @@
+"""
+Canonical JSON (RFC 8785): equal values, equal bytes, on any machine.
+
+RFC 8785 knows no whole number past 2^53, but claims do: such a one travels as `{"$int": "…"}`,
+and a key that starts with `$` gets one more, so that no value of a caller reads as a tag.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, TypeAlias
+
+import rfc8785
+
+from contracts.errors import BadRequest, IntegrityFault
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+_INTEGER_MAX: Final = 2**53 - 1
+_TAG: Final = "$int"
+
+
+def canonical(value: object) -> bytes:
+    """
+    Return the canonical bytes of a JSON value.
+
+    Raises:
+        BadRequest: Not JSON: NaN, an infinity, a lone surrogate, a key that is not a string, or a
+            whole number with more digits than Python reads back.
+    """
+    try:
+        return rfc8785.dumps(_tagged(value))
+    except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
+        raise BadRequest(field="value", reason=f"not canonical JSON: {error}") from error
+
+
+def parse(data: bytes) -> Any:  # noqa: ANN401 - the caller knows what it stored
+    """
+    Return the value that `canonical` made the bytes of.
+
+    Raises:
+        IntegrityFault: They are not such bytes.
+    """
+    try:
+        return _untagged(json.loads(data, parse_int=_number))
+    except (ValueError, KeyError, RecursionError) as error:
+        raise IntegrityFault(what="stored JSON cannot be read") from error
+
+
+def _number(digits: str) -> int | float:
+    # Whole numbers past the bound are tagged, so these digits were a float's: 1e20 is written as
+    # a one and twenty zeros, and must not come back as a whole number.
+    number = int(digits)
+    return number if abs(number) <= _INTEGER_MAX else float(digits)
+
+
+def _tagged(value: object) -> Json:
+    match value:
+        case bool() | None | str() | float():
+            return value
+        case int():
+            return value if abs(value) <= _INTEGER_MAX else {_TAG: str(value)}
+        case list() | tuple():
+            return [_tagged(item) for item in value]
+        case dict():
+            return {_escaped(key): _tagged(item) for key, item in value.items()}
+        case _:
+            raise ValueError(f"{type(value).__name__} is not a JSON value")
+
+
+def _escaped(key: object) -> str:
+    if not isinstance(key, str):
+        raise ValueError("a key is not a string")  # noqa: TRY004 - one kind of error leaves here
+    return f"${key}" if key.startswith("$") else key
+
+
+def _untagged(value: Json) -> Json:
+    match value:
+        case list():
+            return [_untagged(item) for item in value]
+        case dict() if value.keys() == {_TAG}:
+            return int(str(value[_TAG]))
+        case dict():
+            return {key.removeprefix("$"): _untagged(item) for key, item in value.items()}
+        case _:
+            return value

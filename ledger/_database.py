@@ -1,0 +1,205 @@
+"""
+Connections: one pool for each role, a transaction for one tenant at a time, driver errors translated.
+
+A transaction names its tenant by `SET LOCAL echoplane.tenant`; row level security shows it that
+tenant's rows and no others, so a statement that forgets its WHERE still cannot cross.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from contracts import limits
+from contracts.errors import EchoplaneError, Forbidden, NotFound, Unavailable
+from contracts.ports import Clock
+from ledger._combine import Combiner
+from ledger._keys import KeyRing, Randomness, TenantKeys, key_ring
+from ledger._wake import Waker
+
+POOL_CONNECTIONS: Final = 8
+POOL_WAIT_SECONDS: Final = 15
+CONNECT_SECONDS: Final = 10
+STATEMENT_TIMEOUT_MS: Final = 60_000
+LOCK_TIMEOUT_MS: Final = 15_000
+IDLE_IN_TRANSACTION_TIMEOUT_MS: Final = 60_000
+TENANTS_CACHED_MAX: Final = 1_024
+
+# A lock that cannot be had must say so before the statement's own time is up.
+assert LOCK_TIMEOUT_MS < STATEMENT_TIMEOUT_MS
+
+_SET_TENANT: Final = sa.text("SELECT set_config('echoplane.tenant', :tenant, true)")
+
+# What passes by itself, by SQLSTATE or its class (two characters).
+_UNAVAILABLE: Final = {
+    "08": "connection lost",
+    "53": "the server has no resources left",
+    "57": "the server is stopping or cancelled the statement",
+    "55P03": "a lock was not to be had in time",
+    "25P03": "the transaction stood idle for too long",
+    "40001": "another transaction was first",
+    "40P01": "another transaction was first",
+}
+_TENANT_CONSTRAINTS: Final = frozenset({"token_of_tenant", "context_of_tenant", "unit_vector_of_tenant"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """
+    The plane's access to PostgreSQL; made once, by `open_database`, and closed once.
+
+    `clock` is the time of day. `states_clock` says that appends take their reading from it and
+    not from the server, which only a role of `echoplane_backfill` may do.
+    """
+
+    plane: AsyncEngine
+    relay: AsyncEngine
+    ring: KeyRing = field(repr=False)
+    clock: Clock
+    randomness: Randomness
+    states_clock: bool
+    waker: Waker = field(repr=False)
+    appends: Combiner[Any, Any] = field(repr=False)
+    tenant_keys: dict[str, TenantKeys] = field(repr=False)
+
+    @asynccontextmanager
+    async def tenant(self, tenant: str) -> AsyncIterator[AsyncConnection]:
+        """
+        Open a READ COMMITTED transaction that sees and writes one tenant's rows.
+
+        Raises:
+            Unavailable: The server is down or busy, or the commit was cut off: unknown whether done.
+        """
+        with translated():
+            async with self.plane.connect() as connection, connection.begin():
+                await connection.execute(_SET_TENANT, {"tenant": tenant})
+                yield connection
+
+    @asynccontextmanager
+    async def snapshot(self, tenant: str) -> AsyncIterator[AsyncConnection]:
+        """
+        Open a REPEATABLE READ, READ ONLY transaction: everything read in it is of one instant.
+
+        Raises:
+            Unavailable: The server is down or busy.
+        """
+        with translated():
+            async with _snapshots(self.plane).connect() as connection, connection.begin():
+                await connection.execute(_SET_TENANT, {"tenant": tenant})
+                yield connection
+
+    @asynccontextmanager
+    async def across_tenants(self) -> AsyncIterator[AsyncConnection]:
+        """Open a read-only transaction of the relay's role: numbers and states of every tenant."""
+        with translated():
+            async with _snapshots(self.relay).connect() as connection, connection.begin():
+                yield connection
+
+    async def close(self) -> None:
+        """Finish what was submitted and close every connection."""
+        await self.appends.close()
+        await self.waker.close()
+        await self.plane.dispose()
+        await self.relay.dispose()
+
+
+def open_database(
+    *,
+    plane_url: str,
+    relay_url: str,
+    master_key: bytes,
+    clock: Clock,
+    states_clock: bool = False,
+    randomness: Randomness = os.urandom,
+) -> Database:
+    """
+    Make the pools; connects to nothing yet.
+
+    Args:
+        plane_url: A `postgresql://` URL of the role `echoplane_plane`, or `echoplane_backfill`.
+        relay_url: One of the role `echoplane_relay`.
+        master_key: 32 bytes; the same ones for as long as the database lives.
+        clock: The time of day.
+        states_clock: Whether appends are recorded by `clock` instead of the server's clock. Needs
+            `echoplane_backfill`, or every append is `Forbidden`.
+        randomness: Where keys and ids come from.
+    """
+    # Flushing the commit of a NOTIFY would buy nothing: the relay's role writes no row.
+    relay = _engine(relay_url, name="echoplane_relay", more="-c synchronous_commit=off")
+    return Database(
+        plane=_engine(plane_url, name="echoplane_plane", more=""),
+        relay=relay,
+        ring=key_ring(master_key),
+        clock=clock,
+        randomness=randomness,
+        states_clock=states_clock,
+        waker=Waker(engine=relay),
+        appends=Combiner(weight_max=limits.APPEND_EVENTS_MAX, bytes_max=limits.APPEND_BYTES_MAX),
+        tenant_keys={},
+    )
+
+
+def database_url(url: str) -> sa.URL:
+    """Return a `postgresql://` URL with our driver in it."""
+    return sa.make_url(url).set(drivername="postgresql+psycopg")
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn driver errors into ours: the one border. What is not listed passes as the bug it is."""
+    try:
+        yield
+    except PoolTimeoutError as error:
+        raise Unavailable(part="database", reason="all connections are in use") from error
+    except (DBAPIError, psycopg.Error) as error:
+        if (ours := _translation(error)) is None:
+            raise
+        raise ours from error
+
+
+def _translation(error: DBAPIError | psycopg.Error) -> EchoplaneError | None:
+    driver = error.orig if isinstance(error, DBAPIError) else error
+    if not isinstance(driver, psycopg.Error):
+        return None
+    state = driver.sqlstate
+    if state is None:
+        # Without a SQLSTATE the server said nothing: the connection was refused or cut.
+        lost = isinstance(driver, psycopg.OperationalError)
+        return Unavailable(part="database", reason="connection lost or refused") if lost else None
+    if reason := _UNAVAILABLE.get(state) or _UNAVAILABLE.get(state[:2]):
+        return Unavailable(part="database", reason=reason)
+    if isinstance(driver, psycopg.errors.InsufficientPrivilege) and "state the clock" in str(driver):
+        return Forbidden(needs="stating the clock of an append")
+    if driver.diag.constraint_name in _TENANT_CONSTRAINTS:
+        return NotFound(what="tenant")
+    return None
+
+
+def _snapshots(engine: AsyncEngine) -> AsyncEngine:
+    # The same pool; only what BEGIN says differs.
+    return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+
+def _engine(url: str, *, name: str, more: str) -> AsyncEngine:
+    options = (
+        f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS} "
+        f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c TimeZone=UTC {more}"
+    )
+    return create_async_engine(
+        database_url(url),
+        pool_size=POOL_CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=POOL_WAIT_SECONDS,
+        # A server that was restarted must cost its next caller nothing but this one question.
+        pool_pre_ping=True,
+        connect_args={"options": options, "application_name": name, "connect_timeout": CONNECT_SECONDS},
+    )

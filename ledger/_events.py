@@ -1,0 +1,180 @@
+"""
+An event as stored: a canonical header in clear, a payload encrypted, and one hash over both.
+
+The header says what an erased event may still say: its id, kind and time. Everything a caller
+wrote is in the payload, under the event's own data key and bound to tenant and header.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pydantic
+
+from contracts.errors import IntegrityFault
+from contracts.events import ErasedEvent, Event, EventDraft, Kind
+from contracts.times import KnownAt, Precision, Term, format_instant, parse_term
+from ledger._canonical import canonical, parse
+from ledger._drafts import resolved
+from ledger._hashes import event_hash
+from ledger._keys import EventKey, Randomness, TenantKeys, framed
+
+EVENT_VERSION: Final = 1
+"""Version of header and payload; older ones are lifted when read, stored bytes never change."""
+
+_ID_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID_BYTES: Final = 16
+_ID_CHARACTERS: Final = 26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedEvent:
+    """The bytes of one event, ready to append."""
+
+    event_id: str
+    kind: Kind
+    header: bytes
+    ciphertext: bytes
+    wrapped_key: bytes
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEvent:
+    """One row of the log with its wrapped data key, None where that was destroyed."""
+
+    event_id: str
+    position: int
+    commit: int
+    recorded_at: datetime
+    kind: str
+    header: bytes
+    ciphertext: bytes
+    hash: bytes
+    wrapped_key: bytes | None
+
+
+def new_id(prefix: str, randomness: Randomness) -> str:
+    """Return an id that says nothing but what kind of thing it names, such as `ev_3k…`."""
+    number = int.from_bytes(randomness(_ID_BYTES), "big")
+    digits = [_ID_ALPHABET[(number >> shift) & 31] for shift in range(5 * (_ID_CHARACTERS - 1), -1, -5)]
+    return f"{prefix}_{''.join(digits)}"
+
+
+def seal_event(
+    keys: TenantKeys,
+    *,
+    event_id: str,
+    draft: EventDraft,
+    draft_bytes: bytes,
+    references: dict[str, str],
+    randomness: Randomness,
+) -> SealedEvent:
+    """
+    Encrypt and hash one event.
+
+    Args:
+        keys: The tenant's.
+        event_id: A new one.
+        draft: What the caller sent.
+        draft_bytes: The same as canonical JSON.
+        references: Event id by `source_event_id`, for the targets that name one.
+        randomness: Where its data key comes from.
+    """
+    header: dict[str, Any] = {"id": event_id, "kind": draft.kind.value, "version": EVENT_VERSION}
+    if draft.observed_at is not None:
+        header["observed"] = _observed_json(parse_term(draft.observed_at, field="observed_at"))
+    header_bytes = canonical(header)
+    # The draft is canonical already; joined by hand, it is not written a second time.
+    payload = b'{"draft":' + draft_bytes + b',"references":' + canonical(references) + b"}"
+    key, wrapped_key = keys.new_key(event_id, randomness=randomness)
+    ciphertext = key.encrypt(payload, context=_context(keys.tenant, header_bytes), randomness=randomness)
+    return SealedEvent(
+        event_id=event_id,
+        kind=draft.kind,
+        header=header_bytes,
+        ciphertext=ciphertext,
+        wrapped_key=wrapped_key,
+        hash=event_hash(header_bytes, ciphertext),
+    )
+
+
+def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
+    """
+    Check, decrypt and read one event.
+
+    Raises:
+        IntegrityFault: A byte of it was changed, or its key belongs to another event.
+    """
+    what = f"event {stored.event_id}"
+    if not hmac.compare_digest(event_hash(stored.header, stored.ciphertext), stored.hash):
+        raise IntegrityFault(what=f"the hash of {what}")
+    header = parse(stored.header)
+    if (header["id"], header["kind"]) != (stored.event_id, stored.kind):
+        raise IntegrityFault(what=f"the header of {what}")
+    if header["version"] != EVENT_VERSION:
+        raise IntegrityFault(what=f"the version of {what}")
+    recorded_at = KnownAt(stored.recorded_at.astimezone(UTC))
+    if stored.wrapped_key is None:
+        return ErasedEvent(
+            event_id=stored.event_id,
+            position=stored.position,
+            commit=stored.commit,
+            recorded_at=recorded_at,
+            observed=_observed_term(header.get("observed")),
+            kind=Kind(stored.kind),
+        )
+    payload = open_payload(keys, stored, keys.open_key(stored.event_id, stored.wrapped_key))
+    draft = _draft(resolved(payload["draft"], payload["references"]), what=what)
+    return Event(
+        event_id=stored.event_id,
+        position=stored.position,
+        commit=stored.commit,
+        recorded_at=recorded_at,
+        observed=None if draft.observed_at is None else parse_term(draft.observed_at, field="observed_at"),
+        draft=draft,
+    )
+
+
+def open_payload(keys: TenantKeys, stored: StoredEvent, key: EventKey) -> dict[str, Any]:
+    """
+    Decrypt an event's payload: `draft`, as the caller sent it, and `references`.
+
+    Raises:
+        IntegrityFault: A byte of it or of its header was changed.
+    """
+    plain = key.decrypt(
+        stored.ciphertext,
+        context=_context(keys.tenant, stored.header),
+        what=f"the payload of event {stored.event_id}",
+    )
+    payload: dict[str, Any] = parse(plain)
+    return payload
+
+
+def _draft(form: dict[str, Any], *, what: str) -> EventDraft:
+    try:
+        return EventDraft.model_validate(form)
+    except pydantic.ValidationError as error:
+        # Without the validator's words: they quote the content.
+        fields = sorted({".".join(map(str, detail["loc"])) for detail in error.errors(include_input=False)})
+        raise IntegrityFault(what=f"the draft of {what}: {', '.join(fields)}") from None
+
+
+def _context(tenant: str, header: bytes) -> bytes:
+    return framed(b"echoplane/payload/1", tenant.encode(), header)
+
+
+def _observed_json(term: Term) -> dict[str, str]:
+    # The offset is in the instant's own form; only digits that the source did not say are added.
+    at = format_instant(term.first, offset_minutes=term.offset_minutes)
+    return {"at": at, "precision": term.precision.value}
+
+
+def _observed_term(form: dict[str, str] | None) -> Term | None:
+    if form is None:
+        return None
+    return parse_term(form["at"], field="observed_at").with_precision(Precision(form["precision"]))

@@ -1,0 +1,144 @@
+"""
+Keys: the master key wraps a tenant's keys, and those wrap one data key for each event.
+
+All encryption is AES-256-GCM, all digests HMAC-SHA256. What wraps or encrypts is derived anew for
+each use (by key id), so no nonce can ever meet its like under one key. Losing a data key erases
+what it encrypted, and every digest that it keyed says nothing any more.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from contracts.errors import IntegrityFault
+
+KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+
+Randomness = Callable[[int], bytes]
+"""Returns that many bytes which nobody can guess."""
+
+
+def framed(*parts: bytes) -> bytes:
+    """Join parts, each with its length before it: no two lists of parts give the same bytes."""
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+def _hmac(key: bytes, *parts: bytes) -> bytes:
+    return hmac.digest(key, framed(*parts), "sha256")
+
+
+def _seal(key: bytes, plain: bytes, context: bytes, randomness: Randomness) -> bytes:
+    nonce = randomness(_NONCE_BYTES)
+    return nonce + AESGCM(key).encrypt(nonce, plain, context)
+
+
+def _open(key: bytes, sealed: bytes, context: bytes, *, what: str) -> bytes:
+    try:
+        return AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context)
+    except (InvalidTag, ValueError) as error:
+        raise IntegrityFault(what=what) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventKey:
+    """The data key of one event (or trail, or context): encrypts its payload, keys its digests."""
+
+    _key: bytes = field(repr=False)
+
+    def encrypt(self, plain: bytes, *, context: bytes, randomness: Randomness) -> bytes:
+        """Encrypt, bound to `context`: bytes that are kept in clear and must not be exchanged."""
+        return _seal(_hmac(self._key, b"encrypt"), plain, context, randomness)
+
+    def decrypt(self, sealed: bytes, *, context: bytes, what: str) -> bytes:
+        """
+        Decrypt what `encrypt` made with the same `context`.
+
+        Raises:
+            IntegrityFault: A byte of either was changed; `what` names it.
+        """
+        return _open(_hmac(self._key, b"encrypt"), sealed, context, what=what)
+
+    def digest(self, data: bytes) -> bytes:
+        """Return a digest (32 bytes) that only a holder of this key can compute or test."""
+        return _hmac(self._key, b"digest", data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantKeys:
+    """One tenant's keys, unwrapped: in memory only."""
+
+    tenant: str
+    _wrapping_key: bytes = field(repr=False)
+    _digest_key: bytes = field(repr=False)
+
+    def digest(self, data: bytes) -> bytes:
+        """Return a digest (32 bytes) keyed with the tenant's digest key."""
+        return _hmac(self._digest_key, b"digest", data)
+
+    def digest_of(self, purpose: str, *parts: bytes) -> bytes:
+        """Return a keyed digest of several parts, which no other purpose can produce."""
+        return _hmac(self._digest_key, b"digest of", purpose.encode(), *parts)
+
+    def seal(self, table: str, *columns: bytes) -> bytes:
+        """Return the seal (32 bytes) of a row: a keyed digest of all its other columns, in order."""
+        return _hmac(self._digest_key, b"seal", table.encode(), *columns)
+
+    def new_key(self, key_id: str, *, randomness: Randomness) -> tuple[EventKey, bytes]:
+        """Make the data key of `key_id`, and the same wrapped, for its table."""
+        key = randomness(KEY_BYTES)
+        return EventKey(_key=key), _seal(self._wrapping(key_id), key, b"", randomness)
+
+    def open_key(self, key_id: str, wrapped: bytes) -> EventKey:
+        """
+        Unwrap the data key of `key_id`.
+
+        Raises:
+            IntegrityFault: The wrapped key was changed, or belongs to something else.
+        """
+        return EventKey(_key=_open(self._wrapping(key_id), wrapped, b"", what=f"key of {key_id}"))
+
+    def _wrapping(self, key_id: str) -> bytes:
+        return _hmac(self._wrapping_key, b"wrap", self.tenant.encode(), key_id.encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRing:
+    """The master key (32 bytes). It is in no table; whoever restores a backup needs it."""
+
+    _master_key: bytes = field(repr=False)
+
+    def new_tenant(self, tenant: str, *, randomness: Randomness) -> bytes:
+        """Make a tenant's keys and return them wrapped."""
+        return _seal(self._wrapping(tenant), randomness(2 * KEY_BYTES), b"", randomness)
+
+    def open_tenant(self, tenant: str, wrapped: bytes) -> TenantKeys:
+        """
+        Unwrap a tenant's keys.
+
+        Raises:
+            IntegrityFault: They were changed, or wrapped by another master key.
+        """
+        keys = _open(self._wrapping(tenant), wrapped, b"", what="tenant keys (or another master key)")
+        return TenantKeys(tenant=tenant, _wrapping_key=keys[:KEY_BYTES], _digest_key=keys[KEY_BYTES:])
+
+    def _wrapping(self, tenant: str) -> bytes:
+        return _hmac(self._master_key, b"wrap tenant", tenant.encode())
+
+
+def key_ring(master_key: bytes) -> KeyRing:
+    """
+    Return the key ring of a master key.
+
+    Raises:
+        ValueError: It is not 32 bytes.
+    """
+    if len(master_key) != KEY_BYTES:
+        raise ValueError(f"the master key has {KEY_BYTES} bytes, given {len(master_key)}")
+    return KeyRing(_master_key=master_key)

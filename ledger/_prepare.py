@@ -1,0 +1,127 @@
+"""What can be said about an append before anything is written: bounds, digests, repeats within it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contracts import limits
+from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded
+from contracts.events import EventDraft
+from ledger._canonical import canonical
+from ledger._drafts import draft_json, targets_of
+from ledger._keys import TenantKeys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedEvent:
+    """A draft with its canonical bytes and the tenant-keyed digests that its row holds."""
+
+    draft: EventDraft
+    draft_bytes: bytes
+    stream: bytes
+    source: bytes | None
+    idempotency: bytes | None
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """
+    The different events of an append, and which of them each draft is.
+
+    A batch that says the same thing under one key twice (a file may) holds it once.
+    """
+
+    events: tuple[PreparedEvent, ...]
+    event_of_draft: tuple[int, ...]
+
+
+def prepare(keys: TenantKeys, drafts: Sequence[EventDraft]) -> Prepared:
+    """
+    Check the bounds of an append and compute its digests.
+
+    Raises:
+        BadRequest: It holds no event.
+        LimitExceeded: Too many events, or too many bytes in a value, an event or all together.
+        IdempotencyConflict: One key stands in it twice, for different content.
+    """
+    if not drafts:
+        raise BadRequest(field="events", reason="at least one is needed")
+    _bound("APPEND_EVENTS_MAX", limits.APPEND_EVENTS_MAX, len(drafts))
+    events: list[PreparedEvent] = []
+    known: dict[bytes, int] = {}
+    event_of_draft: list[int] = []
+    size_bytes = 0
+    for draft in drafts:
+        event = _prepare_event(keys, draft)
+        if event.idempotency is not None and event.idempotency in known:
+            first = known[event.idempotency]
+            if events[first].content != event.content:
+                raise IdempotencyConflict(idempotency_key=key_named(draft))
+            event_of_draft.append(first)
+            continue
+        if event.idempotency is not None:
+            known[event.idempotency] = len(events)
+        size_bytes += len(event.draft_bytes)
+        event_of_draft.append(len(events))
+        events.append(event)
+    _bound("APPEND_BYTES_MAX", limits.APPEND_BYTES_MAX, size_bytes)
+    return Prepared(events=tuple(events), event_of_draft=tuple(event_of_draft))
+
+
+def stream_digest(keys: TenantKeys, stream: str) -> bytes:
+    """Return what a stream is found by."""
+    return keys.digest_of("stream", stream.encode())
+
+
+def source_digest(keys: TenantKeys, stream: str, source_event_id: str) -> bytes:
+    """Return what an event is found by that its source named, within its stream."""
+    return keys.digest_of("source", stream.encode(), source_event_id.encode())
+
+
+def idempotency_digest(keys: TenantKeys, draft: EventDraft) -> bytes | None:
+    """Return the digest of a draft's key: its own, else stream and source id, else None."""
+    if draft.idempotency_key is not None:
+        return keys.digest_of("idempotency key", draft.idempotency_key.encode())
+    if draft.source_event_id is not None:
+        return keys.digest_of("idempotency", draft.stream.encode(), draft.source_event_id.encode())
+    return None
+
+
+def content_digest(keys: TenantKeys, draft_bytes: bytes) -> bytes:
+    """Return what two drafts have in common that say the same."""
+    return keys.digest_of("content", draft_bytes)
+
+
+def key_named(draft: EventDraft) -> str:
+    """Return the idempotency key of a draft as its caller knows it."""
+    return draft.idempotency_key or draft.source_event_id or ""
+
+
+def _prepare_event(keys: TenantKeys, draft: EventDraft) -> PreparedEvent:
+    draft_bytes = canonical(draft_json(draft))
+    _bound("EVENT_BYTES_MAX", limits.EVENT_BYTES_MAX, len(draft_bytes))
+    if len(draft_bytes) > limits.VALUE_BYTES_MAX:
+        # Only an event that is larger than a value may be can hold a value that is too large.
+        for value in _values(draft):
+            _bound("VALUE_BYTES_MAX", limits.VALUE_BYTES_MAX, len(canonical(value)))
+    source = draft.source_event_id
+    return PreparedEvent(
+        draft=draft,
+        draft_bytes=draft_bytes,
+        stream=stream_digest(keys, draft.stream),
+        source=None if source is None else source_digest(keys, draft.stream, source),
+        idempotency=idempotency_digest(keys, draft),
+        content=content_digest(keys, draft_bytes),
+    )
+
+
+def _values(draft: EventDraft) -> list[object]:
+    values = [claim.value for claim in draft.claims]
+    return values + [target.value for _, target in targets_of(draft)]
+
+
+def _bound(limit: str, allowed: int, given: int) -> None:
+    if given > allowed:
+        raise LimitExceeded(limit=limit, allowed=allowed, given=given)

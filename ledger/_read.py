@@ -1,0 +1,221 @@
+"""Reading the log: every event that is read is decrypted and checked against its hash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any, Final, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.errors import NotFound, NotYet
+from contracts.events import ErasedEvent, Event
+from contracts.limits import APPEND_BYTES_MAX, PAGE_EVENTS_MAX
+from contracts.times import KnownAt
+from contracts.views import Generation
+from ledger import _tables
+from ledger._database import Database
+from ledger._events import StoredEvent, open_event
+from ledger._keys import EventKey, TenantKeys
+from ledger._tenants import tenant_keys
+
+LoggedEvent: TypeAlias = Event | ErasedEvent
+"""What stands at a position: an event, or what is left of an erased one."""
+
+PAGE_BYTES_MAX: Final = 2 * APPEND_BYTES_MAX
+"""Encrypted bytes in one page, unless its first event alone has more."""
+
+# A page that starts at a commit's first event must be able to hold all of that commit.
+assert PAGE_BYTES_MAX >= APPEND_BYTES_MAX + 1_024 * PAGE_EVENTS_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The end of a tenant's log. Kept elsewhere, it proves later that nothing before it was changed."""
+
+    commit: int
+    position: int
+    recorded_at: KnownAt
+    hash: bytes
+
+
+def stored_events() -> sa.Select[Any]:
+    """Return the query of everything that `StoredEvent` holds."""
+    event, commit, key = _tables.event, _tables.commit, _tables.event_key
+    return sa.select(
+        event.c.event_id,
+        event.c.position,
+        event.c.commit,
+        commit.c.recorded_at,
+        event.c.kind,
+        event.c.header,
+        event.c.ciphertext,
+        event.c.hash,
+        key.c.wrapped_key,
+    ).select_from(
+        event.join(
+            commit, sa.and_(commit.c.tenant == event.c.tenant, commit.c.commit == event.c.commit)
+        ).outerjoin(key, sa.and_(key.c.tenant == event.c.tenant, key.c.event_id == event.c.event_id))
+    )
+
+
+async def read_events(
+    conn: AsyncConnection, keys: TenantKeys, *, after_position: int, limit: int
+) -> list[LoggedEvent]:
+    """
+    Read events in the order of the log.
+
+    A page may be shorter than `limit` though more follow (its bytes are bounded too): only an empty
+    one says that there are no more. A page of `APPEND_EVENTS_MAX` or more that starts at a commit's
+    first event holds that commit whole.
+
+    Args:
+        conn: A transaction of the tenant.
+        keys: The tenant's.
+        after_position: 0 to start at the beginning.
+        limit: At most `PAGE_EVENTS_MAX` are returned, whatever it says.
+
+    Raises:
+        IntegrityFault: Bytes of an event were changed.
+    """
+    event = _tables.event
+    size = sa.func.sum(sa.func.octet_length(event.c.ciphertext)).over(order_by=event.c.position)
+    page = (
+        sa.select(event.c.position, size.label("bytes"))
+        .where(event.c.tenant == keys.tenant, event.c.position > after_position)
+        .order_by(event.c.position)
+        .limit(min(limit, PAGE_EVENTS_MAX))
+        .subquery()
+    )
+    last = sa.select(sa.func.max(page.c.position)).where(
+        sa.or_(page.c.bytes <= PAGE_BYTES_MAX, page.c.position == after_position + 1)
+    )
+    query = (
+        stored_events()
+        .where(event.c.tenant == keys.tenant)
+        .where(event.c.position > after_position, event.c.position <= last.scalar_subquery())
+        .order_by(event.c.position)
+    )
+    return [open_event(keys, stored) for stored in await _stored(conn, query)]
+
+
+async def read_events_by_id(
+    conn: AsyncConnection, keys: TenantKeys, event_ids: Sequence[str]
+) -> dict[str, LoggedEvent]:
+    """
+    Read events by id; ids that the log does not hold are missing from the answer.
+
+    Raises:
+        IntegrityFault: Bytes of an event were changed.
+    """
+    event = _tables.event
+    found: dict[str, LoggedEvent] = {}
+    wanted = list(dict.fromkeys(event_ids))
+    for start in range(0, len(wanted), PAGE_EVENTS_MAX):
+        query = stored_events().where(
+            event.c.tenant == keys.tenant, event.c.event_id.in_(wanted[start : start + PAGE_EVENTS_MAX])
+        )
+        for stored in await _stored(conn, query):
+            found[stored.event_id] = open_event(keys, stored)
+    return found
+
+
+async def read_event(db: Database, tenant: str, event_id: str) -> LoggedEvent:
+    """
+    Read one event.
+
+    Raises:
+        NotFound: The tenant's log does not hold it.
+        IntegrityFault: Bytes of it were changed.
+    """
+    async with db.snapshot(tenant) as conn:
+        keys = await tenant_keys(db, tenant, conn)
+        found = await read_events_by_id(conn, keys, [event_id])
+    if event_id not in found:
+        raise NotFound(what="event")
+    return found[event_id]
+
+
+async def event_keys(
+    conn: AsyncConnection, keys: TenantKeys, event_ids: Sequence[str]
+) -> dict[str, EventKey]:
+    """Return the data keys of events by id; those of erased or unknown events are missing."""
+    table = _tables.event_key
+    found: dict[str, EventKey] = {}
+    wanted = list(dict.fromkeys(event_ids))
+    for start in range(0, len(wanted), PAGE_EVENTS_MAX):
+        query = sa.select(table.c.event_id, table.c.wrapped_key).where(
+            table.c.tenant == keys.tenant, table.c.event_id.in_(wanted[start : start + PAGE_EVENTS_MAX])
+        )
+        for event_id, wrapped in await conn.execute(query):
+            found[event_id] = keys.open_key(event_id, bytes(wrapped))
+    return found
+
+
+async def head(conn: AsyncConnection) -> Head:
+    """
+    Return the end of the log of the transaction's tenant; commit 0 is the empty log.
+
+    Raises:
+        NotFound: No such tenant.
+    """
+    table = _tables.head
+    query = sa.select(table.c.commit, table.c.position, table.c.recorded_at, table.c.hash)
+    row = (await conn.execute(query.where(table.c.tenant == _this_tenant()))).one_or_none()
+    if row is None:
+        raise NotFound(what="tenant")
+    return Head(
+        commit=row.commit,
+        position=row.position,
+        recorded_at=KnownAt(row.recorded_at.astimezone(UTC)),
+        hash=bytes(row.hash),
+    )
+
+
+async def serving(conn: AsyncConnection) -> Generation:
+    """
+    Return the newest visible generation of the transaction's tenant.
+
+    Raises:
+        NotYet: The tenant has none.
+    """
+    table = _tables.epoch
+    query = sa.select(table.c.epoch, table.c.commit).where(
+        table.c.tenant == _this_tenant(), table.c.state == "serving"
+    )
+    row = (await conn.execute(query)).one_or_none()
+    if row is None:
+        raise NotYet(wanted="a generation", visible="none")
+    return Generation(epoch=row.epoch, commit=row.commit)
+
+
+async def pending(db: Database) -> list[tuple[str, int]]:
+    """Return the tenants whose log is not folded to its head, each with the commit it stands at."""
+    table = _tables.outbox
+    async with db.across_tenants() as conn:
+        rows = await conn.execute(sa.select(table.c.tenant, table.c.commit).order_by(table.c.tenant))
+        return [(row.tenant, row.commit) for row in rows]
+
+
+def _this_tenant() -> sa.ColumnElement[str]:
+    # Row level security says the same; said here too, a superuser's connection cannot mislead.
+    return sa.func.current_setting("echoplane.tenant")
+
+
+async def _stored(conn: AsyncConnection, query: sa.Select[Any]) -> list[StoredEvent]:
+    return [
+        StoredEvent(
+            event_id=row.event_id,
+            position=row.position,
+            commit=row.commit,
+            recorded_at=row.recorded_at,
+            kind=row.kind,
+            header=bytes(row.header),
+            ciphertext=bytes(row.ciphertext),
+            hash=bytes(row.hash),
+            wrapped_key=None if row.wrapped_key is None else bytes(row.wrapped_key),
+        )
+        for row in await conn.execute(query)
+    ]

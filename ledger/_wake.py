@@ -1,0 +1,98 @@
+"""
+Wake-ups: a hint to the relay that a tenant has commits to fold.
+
+A NOTIFY takes a lock of the whole server at its commit, so it runs after the append, in a
+statement of its own, off the caller's path, and one for however many appends came meanwhile. The
+outbox row is what counts: a hint that is lost costs the relay one round of its polling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+WAKE_CHANNEL: Final = "echoplane_wake"
+"""The payload is the tenant's name."""
+WAKE_BATCH_MAX: Final = 1_000
+
+_log = structlog.get_logger(__name__)
+_NOTIFY: Final = sa.text("SELECT pg_notify(:channel, tenant) FROM unnest(CAST(:tenants AS text[])) AS tenant")
+
+
+def autocommit(engine: AsyncEngine) -> AsyncEngine:
+    """Return the same pool, where each statement is a transaction: one round trip, not three."""
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waker:
+    """Sends wake-ups on the relay's pool, whose commits are not flushed: they write no row."""
+
+    engine: AsyncEngine
+    _tenants: set[str] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def wake(self, tenant: str) -> None:
+        """Send a wake-up soon; never fails and never waits."""
+        self._tenants.add(tenant)
+        if not self._tasks:
+            task = asyncio.create_task(self._send(), name="wake")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Wait for what is being sent."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+
+    async def _send(self) -> None:
+        while self._tenants:
+            tenants = sorted(self._tenants)[:WAKE_BATCH_MAX]
+            self._tenants.difference_update(tenants)
+            try:
+                async with autocommit(self.engine).connect() as connection:
+                    await connection.execute(_NOTIFY, {"channel": WAKE_CHANNEL, "tenants": tenants})
+            except SQLAlchemyError as error:
+                _log.warning("wake_not_sent", tenants_count=len(tenants), error=type(error).__name__)
+
+
+@asynccontextmanager
+async def listening(engine: AsyncEngine) -> AsyncIterator[Wakes]:
+    """Listen for wake-ups on a connection of its own, for as long as the context is open."""
+    async with autocommit(engine).connect() as connection:
+        await connection.execute(sa.text(f"LISTEN {WAKE_CHANNEL}"))
+        raw = await connection.get_raw_connection()
+        driver = raw.driver_connection
+        assert isinstance(driver, psycopg.AsyncConnection)
+        try:
+            yield Wakes(driver=driver)
+        finally:
+            # The connection must not go back to the pool with the subscription on it.
+            await connection.invalidate()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wakes:
+    """An open subscription."""
+
+    driver: psycopg.AsyncConnection[Any]
+
+    async def wait(self, *, timeout_seconds: float) -> frozenset[str]:
+        """
+        Return the tenants that were woken: as soon as there is one, or none after the timeout.
+
+        Raises:
+            Unavailable: The connection was lost; listen anew, and look at the outbox first.
+        """
+        return frozenset(
+            [notice.payload async for notice in self.driver.notifies(timeout=timeout_seconds, stop_after=1)]
+        )

@@ -1,0 +1,60 @@
+"""
+Schema migrations: the only door to `ledger/migrations`.
+
+Promises: after `upgrade` a database holds exactly the schema declared in `_tables`, its row level
+security, and the rights of the roles `echoplane_plane`, `echoplane_relay` and `echoplane_backfill`.
+Does not promise: passwords. An external server's roles get theirs from its own administrator.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from ledger._database import database_url, translated
+
+__all__ = ["BACKFILL_ROLE", "PLANE_ROLE", "RELAY_ROLE", "upgrade"]
+
+PLANE_ROLE: Final = "echoplane_plane"
+"""Reads and appends within one tenant at a time; owns nothing."""
+RELAY_ROLE: Final = "echoplane_relay"
+"""Sees numbers and states of every tenant, and no content."""
+BACKFILL_ROLE: Final = "echoplane_backfill"
+"""The plane's rights, and it may state the clock of an append: for tests and for backfill."""
+
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+# Two processes that start at once must not migrate at once.
+_LOCK: Final = 0x6563_686F_706C_616E
+
+
+async def upgrade(owner_url: str) -> None:
+    """
+    Bring a database to the newest schema; does nothing if it is there already.
+
+    Args:
+        owner_url: A `postgresql://` URL of a role that may create tables, extensions and roles.
+
+    Raises:
+        Unavailable: The server is down or busy.
+    """
+    engine = create_async_engine(database_url(owner_url), poolclass=NullPool)
+    try:
+        with translated():
+            async with engine.begin() as connection:
+                await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+                await connection.run_sync(_upgrade)
+    finally:
+        await engine.dispose()
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
