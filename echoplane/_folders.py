@@ -24,6 +24,7 @@ import pwd
 import shutil
 import stat
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -168,32 +169,37 @@ def programs(module: str, inside: str, *, server: str, system: Path) -> Path:
     """
     found = importlib.util.find_spec(module)
     locations = [] if found is None else found.submodule_search_locations or []
-    source = next((Path(place) / inside for place in locations if (Path(place) / inside).is_dir()), None)
-    if source is None:
+    package = next((Path(place) for place in locations if (Path(place) / inside).is_dir()), None)
+    if package is None:
         raise Unavailable(
             part=server,
             reason=f"{module} has no programs for this machine; "
             f"set ECHOPLANE_DATABASE_URL and ECHOPLANE_REDIS_URL to servers of your own",
         )
+    # Wheels keep the shared libraries that their programs load in a folder beside the package.
+    parts = [part for part in (package / inside, package.with_name(f"{module}.libs")) if part.is_dir()]
     user = server_user()
-    if user is None or (can_enter(source, user) and _can_read_all(source, user)):
-        return source
-    return _copied(source, _system(system, "programs"), name=module)
+    if user is None or all(can_enter(part, user) and _can_read_all(part, user) for part in parts):
+        return package / inside
+    return _copied(parts, package.parent, _system(system, "programs"), name=module) / module / inside
 
 
-def _copied(source: Path, shelf: Path, *, name: str) -> Path:
-    digest = _digest(source)
+def _copied(parts: Sequence[Path], base: Path, shelf: Path, *, name: str) -> Path:
+    """Copy folders, with their places below `base`, to a folder named after what is in them."""
+    digest = _digest(parts, base)
     copy = shelf / f"{name}-{digest[:32]}"
     if copy.is_dir():
         return copy
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=shelf))
     try:
-        shutil.copytree(source, fresh, dirs_exist_ok=True)
+        copies = [fresh / part.relative_to(base) for part in parts]
+        for part, place in zip(parts, copies, strict=True):
+            shutil.copytree(part, place)
         for entry in (fresh, *fresh.rglob("*")):
             executable = entry.is_dir() or entry.stat().st_mode & stat.S_IXUSR
             entry.chmod(0o755 if executable else 0o644)
-        if _digest(fresh) != digest:
-            raise Unavailable(part=name, reason=f"{source} changed while it was copied")
+        if _digest(copies, fresh) != digest:
+            raise Unavailable(part=name, reason=f"{base / name} changed while it was copied")
         fresh.rename(copy)
     except OSError:
         # Whoever copied at the same time was first; both copies are the same bytes.
@@ -204,12 +210,13 @@ def _copied(source: Path, shelf: Path, *, name: str) -> Path:
     return copy
 
 
-def _digest(folder: Path) -> str:
+def _digest(parts: Sequence[Path], base: Path) -> str:
     total = hashlib.sha256()
-    for entry in sorted(folder.rglob("*")):
-        if entry.is_file():
-            total.update(os.fsencode(entry.relative_to(folder)) + b"\0")
-            total.update(hashlib.sha256(entry.read_bytes()).digest())
+    for part in parts:
+        for entry in sorted(part.rglob("*")):
+            if entry.is_file():
+                total.update(os.fsencode(entry.relative_to(base)) + b"\0")
+                total.update(hashlib.sha256(entry.read_bytes()).digest())
     return total.hexdigest()
 
 

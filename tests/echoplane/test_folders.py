@@ -64,25 +64,36 @@ async def test_a_data_folder_made_anew_does_not_find_the_cluster_of_the_old_one(
 
 
 @needs_root
-def test_programs_that_the_account_cannot_read_are_copied_by_digest(place, monkeypatch):
-    package = place / "closed" / "wheel_of_ours"
-    (package / "bin").mkdir(parents=True)
-    (package / "__init__.py").write_text("raise RuntimeError('imported')\n")
-    (package / "bin" / "server").write_text("#!/bin/sh\n")
-    (package / "bin" / "server").chmod(0o700)
-    (place / "closed").chmod(0o700)
-    monkeypatch.syspath_prepend(str(place / "closed"))
-
-    copy = programs("wheel_of_ours", "bin", server="postgres", system=place / "system")
-    (package / "bin" / "server").write_text("#!/bin/sh\n# newer\n")
-    newer = programs("wheel_of_ours", "bin", server="postgres", system=place / "system")
-
-    assert copy.parent == newer.parent == place / "system" / "programs"
-    assert copy != newer
-    assert stat.S_IMODE((copy / "server").stat().st_mode) == 0o755
+def test_programs_that_the_account_cannot_read_are_copied_by_digest_with_their_libraries(place, monkeypatch):
+    closed = place / "closed"
+    program = closed / "wheel_of_ours" / "bin" / "server"
+    program.parent.mkdir(parents=True)
+    (closed / "wheel_of_ours" / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    program.write_text('#!/bin/sh\nexec cat "$(dirname "$0")/../../wheel_of_ours.libs/library"\n')
+    program.chmod(0o700)
+    (closed / "wheel_of_ours.libs").mkdir()
+    (closed / "wheel_of_ours.libs" / "library").write_text("loaded")
+    closed.chmod(0o700)
+    monkeypatch.syspath_prepend(str(closed))
     user = server_user()
     assert user is not None
-    subprocess.run([copy / "server"], check=True, user=user.uid, group=user.gid, extra_groups=[], cwd="/")
+
+    copy = programs("wheel_of_ours", "bin", server="postgres", system=place / "system")
+    said = subprocess.run(
+        [copy / "server"],
+        check=True,
+        capture_output=True,
+        user=user.uid,
+        group=user.gid,
+        extra_groups=[],
+        cwd="/",
+    )
+    (closed / "wheel_of_ours.libs" / "library").write_text("newer")
+    newer = programs("wheel_of_ours", "bin", server="postgres", system=place / "system")
+
+    assert said.stdout == b"loaded"
+    assert copy.is_relative_to(place / "system" / "programs")
+    assert newer != copy
 
 
 def test_a_machine_without_programs_is_told_to_name_servers_of_its_own(place):
