@@ -35,6 +35,7 @@ _ESCAPED: Final = re.compile(
     "\U0001d173-\U0001d17a"  # musical format controls
     "\U000e0000-\U000e0fff]"  # tags and supplementary variation selectors: invisible text
 )
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BARE: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _STRING: Final = r'"(?:[^"\\]|\\.)*"'
 _LINE: Final = re.compile(
@@ -123,7 +124,7 @@ def _mark_words(line: Shown) -> str:
 
 
 def _quote(text: str) -> str:
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if _SURROGATE.search(text):
         raise BadRequest(field="text", reason="holds a lone surrogate")
     return _ESCAPED.sub(_escape, json.dumps(text, ensure_ascii=False))
 

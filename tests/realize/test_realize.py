@@ -1,0 +1,325 @@
+import pytest
+
+from contracts.answers import AnswerStatus
+from contracts.proposals import Operation, TimeExpression
+from contracts.relations import Cardinality
+from contracts.resolutions import Conflict, MissingReason, ResolvedSet, Rival
+from realize import realize
+from tests.packing.values import (
+    VIEW,
+    claim,
+    closure,
+    evidence,
+    key,
+    member,
+    missing,
+    named,
+    packed,
+    plan,
+    proposal,
+    question,
+)
+
+LIVES = key(member(3, "Lyon", superseded=[claim(1, "Boston")]))
+PETS = key(
+    ResolvedSet(members=(member(3, "Otis"), member(1, "Miso"), member(2, "Biscuit")), disputed=()),
+    relation="has_pet",
+)
+TRIPS = key(
+    ResolvedSet(
+        members=tuple(
+            member(position, place, identity=f"visit {position}")
+            for position, place in ((1, "Naples"), (2, "Plovdiv"), (3, "Naples"))
+        ),
+        disputed=(),
+    ),
+    relation="visited",
+    cardinality=Cardinality.OCCURRENCE,
+)
+
+
+def conflict(first="Leuven", second="Bruges", *, ended=False, positions=(1, 2)):
+    one, other = positions
+    return Conflict(
+        rivals=(
+            Rival(value=first, ended=False, claim=claim(one, first)),
+            Rival(value=None if ended else second, ended=ended, claim=claim(other, second)),
+        ),
+        why="sources_not_ordered",
+        superseded=(),
+    )
+
+
+def ask(text, *resolutions, operation=Operation.CURRENT_STATE, keys=None, shown=(1, 2, 3), **fields):
+    """Realize over a context that shows the events `shown`."""
+    names = [named(each.entity, each.relation) for each in resolutions] if keys is None else keys
+    relations = tuple(dict.fromkeys(each.relation for each in names))
+    the_plan = plan(
+        operation, relations=relations, times=fields.pop("times", ()), surface=fields.pop("surface", "value")
+    )
+    pack = packed(
+        [closure("key", *shown, required=True)] if shown else [],
+        [evidence(position) for position in shown],
+        budget_tokens=fields.pop("budget_tokens", 2_048),
+    )
+    return realize(
+        question=question(text, **fields),
+        plan=the_plan,
+        proposal=proposal(*names, the_plan=the_plan),
+        resolutions=resolutions,
+        pack=pack,
+    )
+
+
+@pytest.mark.parametrize("operation", [Operation.FACT, Operation.CURRENT_STATE])
+def test_a_state_is_answered_with_the_lines_that_carry_it(operation):
+    answer = ask("Where does Ann live?", LIVES, operation=operation)
+
+    assert (answer.status, answer.value, answer.cites, answer.reason) == ("answered", "Lyon", ("e3",), None)
+
+
+@pytest.mark.parametrize("value", [False, 0, "", [], {"m": 1.5}])
+def test_a_value_that_looks_empty_is_a_value(value):
+    answer = ask("What is Ann's status?", key(member(3, value), relation="status"))
+
+    assert (answer.status, answer.value) == ("answered", value)
+
+
+@pytest.mark.parametrize(
+    ("text", "operation", "value"),
+    [
+        ("How many pets does Ann have?", Operation.COUNT, 3),
+        ("List all of Ann's pets.", Operation.LIST, ["Miso", "Biscuit", "Otis"]),
+        ("What pets does Ann have?", Operation.FACT, ["Miso", "Biscuit", "Otis"]),
+    ],
+)
+def test_members_are_counted_and_listed_in_the_order_they_were_told(text, operation, value):
+    answer = ask(text, PETS, operation=operation)
+
+    assert (answer.status, answer.value, answer.cites) == ("answered", value, ("e1", "e2", "e3"))
+
+
+def test_a_count_of_occurrences_counts_identities_not_values():
+    answer = ask("How many trips has Ann made?", TRIPS, operation=Operation.COUNT)
+    naples = ask("How often has Ann visited Naples?", TRIPS, operation=Operation.COUNT)
+
+    assert answer.status == AnswerStatus.EVIDENCE  # "made" is no word of the relation
+    assert (naples.status, naples.value, naples.cites) == ("answered", 2, ("e1", "e3"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How many black pets does Ann have?",
+        "How many dogs does Ann have as pets?",
+        "How many pets did Ann have as a child?",
+        "How many pets did Ann have in 2021?",
+    ],
+)
+def test_a_count_of_less_than_the_key_holds_is_left_to_the_reader(text):
+    answer = ask(text, PETS, operation=Operation.COUNT)
+
+    assert (answer.status, answer.value, answer.reason) == ("evidence", None, "time_or_scope_not_resolved")
+
+
+def test_a_place_never_visited_is_not_counted_as_all_places():
+    answer = ask("How often has Ann visited Sofia?", TRIPS, operation=Operation.COUNT)
+
+    assert answer.status == AnswerStatus.EVIDENCE
+
+
+def test_a_value_that_shares_a_word_with_the_one_asked_for_forbids_the_count():
+    members = (member(1, "Naples", identity="1"), member(2, "Naples Florida", identity="2"))
+    trips = key(ResolvedSet(members=members, disputed=()), relation="visited")
+
+    assert ask("How often has Ann visited Naples?", trips, operation=Operation.COUNT).status == "evidence"
+
+
+def test_a_one_valued_key_is_never_counted_or_listed():
+    for operation in (Operation.COUNT, Operation.LIST):
+        answer = ask("Where does Ann live?", LIVES, operation=operation)
+
+        assert (answer.status, answer.reason) == ("evidence", "not_many_valued")
+
+
+@pytest.mark.parametrize("reason", MissingReason)
+def test_where_nothing_stands_the_answer_is_withheld_with_the_reason_though_lines_were_found(reason):
+    answer = ask("Where does Ann live?", missing(reason))
+
+    assert (answer.status, answer.value, answer.cites, answer.reason) == (
+        "insufficient_evidence",
+        None,
+        (),
+        reason.value,
+    )
+
+
+def test_an_ended_set_is_not_counted_as_zero():
+    answer = ask(
+        "How many pets does Ann have?",
+        missing(MissingReason.ENDED, relation="has_pet"),
+        operation=Operation.COUNT,
+    )
+
+    assert (answer.status, answer.value) == ("insufficient_evidence", None)
+
+
+def test_a_conflict_is_said_and_its_values_are_not():
+    answer = ask("Where does Ann live?", key(conflict()))
+
+    assert (answer.status, answer.value, answer.cites, answer.reason) == (
+        "conflict",
+        None,
+        ("e1", "e2"),
+        "sources_not_ordered",
+    )
+
+
+def test_rival_values_are_disclosed_where_the_caller_asks():
+    answer = ask("Where does Ann live?", key(conflict(ended=True)), disclose_conflicts=True)
+
+    assert (answer.status, answer.value) == (
+        "conflict",
+        {"rivals": [{"value": "Leuven", "ended": False}, {"value": None, "ended": True}]},
+    )
+
+
+def test_rival_values_that_the_context_does_not_show_stay_hidden():
+    for fields in ({"shown": (1,)}, {"budget_tokens": 5}):
+        answer = ask("Where does Ann live?", key(conflict()), disclose_conflicts=True, **fields)
+
+        assert (answer.status, answer.value) == ("conflict", None)
+
+
+@pytest.mark.parametrize(("ended", "at_least"), [(True, 1), (False, 2)])
+def test_a_count_with_a_disputed_member_is_a_conflict_and_discloses_a_range(ended, at_least):
+    pets = key(
+        ResolvedSet(members=(member(3, "Otis"),), disputed=(conflict("Miso", "Misu", ended=ended),)),
+        relation="has_pet",
+    )
+
+    said, disclosed = (
+        ask("How many pets does Ann have?", pets, operation=Operation.COUNT, disclose_conflicts=disclose)
+        for disclose in (False, True)
+    )
+
+    assert (said.status, said.value, said.reason) == ("conflict", None, "members_disputed")
+    assert disclosed.value == {"at_least": at_least, "at_most": 2}
+
+
+def test_a_list_with_a_disputed_member_is_a_conflict_and_discloses_it_apart():
+    pets = key(
+        ResolvedSet(members=(member(3, "Otis"),), disputed=(conflict("Miso", "Misu"),)), relation="has_pet"
+    )
+
+    answer = ask("List Ann's pets.", pets, operation=Operation.LIST, disclose_conflicts=True)
+
+    assert answer.value == {
+        "values": ["Otis"],
+        "disputed": [[{"value": "Miso", "ended": False}, {"value": "Misu", "ended": False}]],
+    }
+
+
+def test_required_evidence_that_did_not_fit_means_no_answer():
+    answer = ask("Where does Ann live?", LIVES, budget_tokens=20)
+
+    assert (answer.status, answer.reason) == ("insufficient_evidence", "required_evidence_deferred")
+
+
+def test_a_member_without_a_line_of_its_own_means_no_answer():
+    answer = ask("How many pets does Ann have?", PETS, operation=Operation.COUNT, shown=(1, 3))
+
+    assert (answer.status, answer.reason) == ("insufficient_evidence", "not_in_context")
+
+
+def test_a_key_that_the_question_does_not_name_is_never_answered_from():
+    near = [named("Ann", "lives_in", is_named=False)]
+
+    found, nothing = (ask("Where is Ann based?", LIVES, keys=near, shown=shown) for shown in ((1, 2), ()))
+
+    assert (found.status, found.value, found.cites, found.reason) == (
+        "evidence",
+        None,
+        ("e1", "e2"),
+        "no_named_key",
+    )
+    assert (nothing.status, nothing.reason) == ("insufficient_evidence", "nothing_found")
+
+
+def test_a_named_key_that_nobody_resolved_is_not_answered_around():
+    answer = ask("Where does Ann live?", keys=[named()])
+
+    assert (answer.status, answer.reason) == ("insufficient_evidence", "key_not_resolved")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [each for each in Operation if each not in {"fact", "current_state", "count", "list"}],
+)
+def test_operations_without_a_rule_give_the_evidence(operation):
+    answer = ask("Does Ann live in Lyon?", LIVES, operation=operation)
+
+    assert (answer.status, answer.reason) == ("evidence", "operation_not_typed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where did Ann live before Lyon?",
+        "What was Ann's first home city?",
+        "Where does Ann not live?",
+        "Where would Ann live if she left?",
+        "Where will Ann live?",
+    ],
+)
+def test_a_question_moved_to_another_time_or_world_is_left_to_the_reader(text):
+    assert ask(text, LIVES, operation=Operation.FACT).status == AnswerStatus.EVIDENCE
+
+
+def test_a_person_called_will_and_a_polite_question_are_answered():
+    will = key(member(3, "Lyon"), entity="Will")
+
+    assert ask("Where does Will live?", will).status == AnswerStatus.ANSWERED
+    assert ask("Would you tell me where Ann lives?", LIVES).status == AnswerStatus.ANSWERED
+
+
+def test_a_named_time_is_answered_only_where_it_is_the_time_of_the_view():
+    past = TimeExpression(wording="in 2021", start=None, end=VIEW.valid_at)
+    now = TimeExpression(wording="this year", start=VIEW.valid_at, end=None)
+
+    assert ask("Where did Ann live in 2021?", LIVES, times=[past]).status == AnswerStatus.EVIDENCE
+    assert ask("Where does Ann live this year?", LIVES, times=[now]).status == AnswerStatus.ANSWERED
+    assert (
+        ask("How many pets does Ann have?", PETS, operation=Operation.COUNT, times=[now]).status == "evidence"
+    )
+
+
+def test_two_people_of_one_question_get_no_single_answer():
+    bob = key(member(2, "Sofia"), entity="Bob")
+
+    answer = ask("Where do Ann and Bob live?", LIVES, bob)
+
+    assert (answer.status, answer.reason) == ("evidence", "several_keys")
+    assert ask("Where do Ann and Bob live?", LIVES, missing(entity="Bob")).status == AnswerStatus.EVIDENCE
+
+
+def test_two_names_of_one_entity_are_one_key():
+    again = key(LIVES.resolution, entity="Annie")
+
+    assert ask("Where does Ann, or Annie, live?", LIVES, again).value == "Lyon"
+
+
+def test_an_entity_that_is_the_value_asked_about_does_not_make_two_keys():
+    lyon = missing(entity="Lyon")
+
+    assert ask("Where does Ann live, Lyon?", LIVES, lyon).value == "Lyon"
+
+
+def test_of_several_relations_the_first_of_the_plan_is_meant():
+    located = key(member(2, "kitchen"), relation="located_in")
+
+    answer = ask("Where does Ann live?", LIVES, located)
+    unknown = ask("Where does Ann live?", missing(), located)
+
+    assert answer.value == "Lyon"
+    assert (unknown.status, unknown.value) == ("insufficient_evidence", None)
