@@ -23,6 +23,7 @@ from ledger._read import (
     read_events_by_id,
     serving,
 )
+from ledger._standing import Standing, standings
 from ledger._tenants import create_tenant, list_tenants, tenant_exists, tenant_keys
 from ledger._wake import WAKE_CHANNEL
 
@@ -32,6 +33,7 @@ __all__ = [
     "EventKey",
     "Head",
     "LoggedEvent",
+    "Standing",
     "TenantKeys",
     "append",
     "append_command",
@@ -46,6 +48,7 @@ __all__ = [
     "read_events",
     "read_events_by_id",
     "serving",
+    "standings",
     "tenant_exists",
     "tenant_keys",
 ]
