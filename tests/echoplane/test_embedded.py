@@ -30,7 +30,7 @@ from echoplane._embedded import (
 )
 from echoplane._folders import DataFolder
 from echoplane._postgres import SUPERUSER, PostgresAddress, ensure_postgres, find_postgres, stop_postgres
-from echoplane._processes import ProcessRecord, start_detached
+from echoplane._processes import ProcessRecord, is_zombie, start_detached
 from echoplane._redis import ensure_redis, find_redis, stop_redis
 from echoplane._settings import Settings
 
@@ -83,6 +83,9 @@ async def test_committed_rows_survive_a_kill_and_the_same_process_can_start_agai
     _do(address, "CREATE TABLE kept AS SELECT 7 AS value")
 
     os.kill(address.pid, signal.SIGKILL)
+    # From here on it is a zombie of ours, which PostgreSQL takes for a server that runs.
+    while not is_zombie(address.pid):
+        await asyncio.sleep(0.01)
     again = await ensure_postgres(folder, settings={})
 
     assert again.pid != address.pid
