@@ -1,0 +1,178 @@
+"""
+The ledger's one place of decision: from replayed claims to the answer of a key.
+
+Pure: claims, contracts and the identity of entities in, verdicts out. The fold makes cells with
+it, and the resolver reads them back; both are held against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from contracts.claims import Claim
+from contracts.resolutions import MissingReason
+from ledger._decide import Standing, State, Verdict, verdict_at
+from ledger._derived import borne
+from ledger._entries import Entry, Identity, input_withdrawn
+from ledger._identity import identity_of
+from ledger._intervals import (
+    EMPTY,
+    Intervals,
+    covers,
+    difference,
+    intersection,
+    interval,
+)
+from ledger._occurrences import WHOLE, parts_of
+from ledger._relations import Contracts
+from ledger._timeline import Segment, carried_by, timeline
+from ledger._withdrawal import Replay
+
+_REASON = {
+    State.ENDED: MissingReason.ENDED,
+    State.WITHDRAWN: MissingReason.WITHDRAWN,
+    State.UNDETERMINED: MissingReason.UNDETERMINED,
+    State.ABSENT: MissingReason.NOT_VALID_THEN,
+}
+
+_ORDER = tuple(MissingReason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeyVerdict:
+    """
+    What a key has at an instant: a verdict for each of its lines, by part.
+
+    `reason` says why nothing stands, None where something does or is in conflict. `withdrawn` are
+    entries that would cover the instant; `disputes` claims open there.
+    """
+
+    lines: tuple[tuple[str, Verdict], ...]
+    reason: MissingReason | None
+    withdrawn: tuple[Entry, ...]
+    disputes: tuple[Claim, ...]
+
+
+class Court:
+    """
+    Decides keys over one replay. Derived claims are judged by the answers of their inputs' keys.
+
+    A court remembers what it worked out about inputs: make a new one when the replay has moved.
+    """
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay = replay
+        self.contracts = replay.contracts
+        self._cover: dict[int, Intervals] = {}
+        self._carried: dict[int, Intervals] = {}
+
+    def lines(self, entity: str, relation: str, *, observed_only: bool = False) -> dict[str, list[Standing]]:
+        """Return the key's lines by part."""
+        entries: Sequence[Entry] = self.replay.entries_of(entity, relation)
+        if observed_only:
+            entries = [entry for entry in entries if not entry.is_derived]
+        return parts_of(entries, self.contracts.of(relation).cardinality, self.standing)
+
+    def timelines(self, entity: str, relation: str) -> dict[str, list[Segment]]:
+        """Return the segments of each of the key's lines; a line that has none is left out."""
+        window_us = self._window_us(relation)
+        found = {
+            part: timeline(line, window_us=window_us) for part, line in self.lines(entity, relation).items()
+        }
+        return {part: segments for part, segments in found.items() if segments}
+
+    def decide(self, entity: str, relation: str, at: int) -> KeyVerdict:
+        """Return what the key has at an instant (microseconds)."""
+        window_us = self._window_us(relation)
+        lines = self.lines(entity, relation)
+        verdicts = tuple(
+            (part, verdict_at(line, at, window_us=window_us)) for part, line in sorted(lines.items())
+        )
+        standings = {id(standing.entry): standing for line in lines.values() for standing in line}
+        withdrawn = [standing.entry for standing in standings.values() if covers(standing.gone, at)]
+        return KeyVerdict(
+            lines=verdicts,
+            reason=self._reason(verdicts, known=bool(lines)),
+            withdrawn=tuple(sorted(withdrawn, key=_said)),
+            disputes=self._disputes(standings, at),
+        )
+
+    def standing(self, entry: Entry) -> Standing:
+        """Return where an entry covers, where it was withdrawn, and where it might cover."""
+        if input_withdrawn(entry):
+            return Standing(entry=entry, cover=EMPTY, gone=entry.extent, doubt=EMPTY)
+        cover = difference(entry.extent, entry.withdrawn)
+        if entry.inputs:
+            cover = intersection(cover, self._borne(entry))
+        doubt = EMPTY
+        if entry.earliest < entry.start:
+            doubt = difference(interval(entry.earliest, entry.start), entry.withdrawn)
+        return Standing(
+            entry=entry, cover=cover, gone=intersection(entry.extent, entry.withdrawn), doubt=doubt
+        )
+
+    def _reason(self, verdicts: tuple[tuple[str, Verdict], ...], *, known: bool) -> MissingReason | None:
+        states = {verdict.state for _, verdict in verdicts}
+        if states & {State.VALUE, State.CONFLICT}:
+            return None
+        if not known:
+            return MissingReason.NEVER_KNOWN
+        return min((_REASON[state] for state in states), key=_ORDER.index)
+
+    def _disputes(self, standings: dict[int, Standing], at: int) -> tuple[Claim, ...]:
+        """A dispute is open while an entry it is about stands: covers the instant, not withdrawn."""
+        standing_here = {key for key, standing in standings.items() if covers(standing.cover, at)}
+        return tuple(
+            dispute.claim
+            for dispute in self.replay.disputes
+            if any(id(entry) in standing_here for entry in dispute.about)
+        )
+
+    def _window_us(self, relation: str) -> int:
+        return self.contracts.of(relation).conflict_window // timedelta(microseconds=1)
+
+    def _borne(self, entry: Entry) -> Intervals:
+        return borne(
+            entry,
+            carried=self._carries,
+            cover=self._covers,
+            cardinality_of=lambda relation: self.contracts.of(relation).cardinality,
+        )
+
+    def _covers(self, entry: Entry) -> Intervals:
+        if id(entry) not in self._cover:
+            self._cover[id(entry)] = self.standing(entry).cover
+        return self._cover[id(entry)]
+
+    def _carries(self, entry: Entry) -> Intervals:
+        if id(entry) not in self._carried:
+            lines = self.lines(entry.entity, entry.relation, observed_only=True)
+            window_us = self._window_us(entry.relation)
+            where: Intervals = EMPTY
+            for line in lines.values():
+                if any(standing.entry is entry for standing in line):
+                    where = carried_by(entry, line, window_us=window_us)
+                    break
+            self._carried[id(entry)] = where
+        return self._carried[id(entry)]
+
+
+def court_of(claims: Iterable[Claim], contracts: Contracts) -> Court:
+    """
+    Return a court over all claims up to a cut, in the order of their positions.
+
+    Who is one with whom is read from the same claims.
+    """
+    claims = list(claims)
+    replay = Replay(contracts, identity_of(claims, contracts).identity)
+    replay.extend(claims)
+    return Court(replay)
+
+
+def _said(entry: Entry) -> tuple[int, int]:
+    return entry.claim.position.event, entry.claim.position.ordinal
+
+
+__all__ = ["WHOLE", "Court", "Identity", "KeyVerdict", "court_of"]

@@ -1,0 +1,256 @@
+"""
+What stands on one line of claims at one instant: the steps that decide, and nothing else does.
+
+Source: SEMANTICS, "Resolving one-valued relations". A line is a one-valued key, one value of a
+many-valued one, or one occurrence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from contracts.claims import ValidityKind
+from ledger._entries import Entry
+from ledger._intervals import Intervals, covers
+
+ENDED: Final = ""
+"""In place of a value's normal form (which is JSON, never empty): that nothing holds."""
+
+
+class State(StrEnum):
+    """What a line has at an instant; `ABSENT` where no claim covers it or might."""
+
+    VALUE = "value"
+    CONFLICT = "conflict"
+    ENDED = "ended"
+    WITHDRAWN = "withdrawn"
+    UNDETERMINED = "undetermined"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Standing:
+    """
+    An entry on a line: where it covers, where it would but was withdrawn, where it might.
+
+    `cover` already leaves out what was withdrawn and, for a derived claim, what its inputs do not
+    bear.
+    """
+
+    entry: Entry
+    cover: Intervals
+    gone: Intervals
+    doubt: Intervals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Side:
+    """One value left: what carries it, in the order of places, and those of it that nothing beat."""
+
+    normal: str
+    carriers: tuple[Entry, ...]
+    standing: tuple[Entry, ...]
+
+    @property
+    def latest(self) -> Entry:
+        """Return the latest of its claims by (start, position): what a conflict shows of it."""
+        return max(self.standing, key=lambda entry: entry.order)
+
+    @property
+    def representative(self) -> Entry:
+        """
+        Return the one claim that a cell names for this value.
+
+        An interval stands for itself. Of states it is the first that still carries the value, so
+        that ten thousand readings that repeat it leave the cell as it is.
+        """
+        spans = [entry for entry in self.standing if entry.kind != ValidityKind.SINCE]
+        if spans:
+            return max(spans, key=lambda entry: entry.place)
+        states = [entry for entry in self.carriers if entry.kind == ValidityKind.SINCE]
+        return min(states, key=lambda entry: entry.order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Verdict:
+    """What a line has at an instant: the values left (one, or several in conflict), and what left."""
+
+    state: State
+    sides: tuple[Side, ...]
+    superseded: tuple[Entry, ...]
+
+
+def verdict_at(line: Sequence[Standing], at: int, *, window_us: int) -> Verdict:
+    """Return what the line has at an instant (microseconds)."""
+    present = [standing.entry for standing in line if covers(standing.cover, at)]
+    if present:
+        return judge(present, window_us=window_us)
+    if any(covers(standing.gone, at) for standing in line):
+        return _nothing(State.WITHDRAWN)
+    if any(covers(standing.doubt, at) for standing in line):
+        return _nothing(State.UNDETERMINED)
+    return _nothing(State.ABSENT)
+
+
+def judge(present: Sequence[Entry], *, window_us: int) -> Verdict:
+    """Decide between the claims that cover one instant. There is at least one."""
+    highest = min(entry.rank for entry in present)
+    kept = [entry for entry in present if entry.rank == highest]
+    kept_values = {value_of(entry) for entry in kept}
+    # Leaving for a lower class is leaving to all of the highest that are there.
+    to_own = [entry for entry in present if entry.rank != highest and kept_values == {value_of(entry)}]
+    left, left_to_own = _contest(kept, window_us)
+    to_own += left_to_own
+    left = _without_foreign_ends(left)
+    by_value: dict[str, list[Entry]] = defaultdict(list)
+    for entry in left:
+        by_value[value_of(entry)].append(entry)
+    sides = []
+    for normal in sorted(by_value):
+        carriers = by_value[normal] + [entry for entry in to_own if value_of(entry) == normal]
+        sides.append(
+            Side(
+                normal=normal,
+                carriers=tuple(sorted(carriers, key=lambda entry: entry.place)),
+                standing=tuple(by_value[normal]),
+            )
+        )
+    carrying = {id(entry) for side in sides for entry in side.carriers}
+    remaining = {id(entry) for entry in left}
+    superseded = [entry for entry in present if id(entry) not in carrying and id(entry) not in remaining]
+    state = State.CONFLICT
+    if len(sides) == 1:
+        state = State.ENDED if sides[0].normal == ENDED else State.VALUE
+    return Verdict(
+        state=state,
+        sides=tuple(sides),
+        superseded=tuple(sorted(superseded, key=lambda entry: entry.place)),
+    )
+
+
+def value_of(entry: Entry) -> str:
+    """Return the value a claim counts for: ENDED for every end."""
+    return ENDED if entry.is_end or entry.normal is None else entry.normal
+
+
+def competes(end: Entry, other: Entry) -> bool:
+    """Return whether an end that names a value competes: only with that value and what corrected it."""
+    if other.is_end:
+        return other.normal is None or other.normal == end.normal
+    return end.normal in other.lineage
+
+
+def comparable(one: Entry, other: Entry, *, window_us: int) -> bool:
+    """Return whether the contract lets one replace the other; `window_us` 0 where it plays no part."""
+    if one.is_end and one.normal is not None and not competes(one, other):
+        return False
+    if other.is_end and other.normal is not None and not competes(other, one):
+        return False
+    if one.actor_id == other.actor_id:
+        return True
+    if not (one.replaces_any or other.replaces_any):
+        return False
+    return abs(one.start - other.start) >= window_us
+
+
+def _nothing(state: State) -> Verdict:
+    return Verdict(state=state, sides=(), superseded=())
+
+
+def _without_foreign_ends(left: list[Entry]) -> list[Entry]:
+    """An end that names a value is not counted beside a different one."""
+    values = [entry for entry in left if not entry.is_end]
+    return [
+        entry
+        for entry in left
+        if not (entry.is_end and entry.normal is not None)
+        or all(entry.normal in value.lineage for value in values)
+    ]
+
+
+def _contest(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry]]:
+    """Return what is left of one rank, and what left only to claims of its own value."""
+    groups = _groups(kept, window_us)
+    if groups is None:
+        return _contest_pairwise(kept, window_us)
+    left: list[Entry] = []
+    to_own: list[Entry] = []
+    for group in groups:
+        group_left, group_to_own = _contest_group(group)
+        left += group_left
+        to_own += group_to_own
+    return left, to_own
+
+
+def _groups(kept: list[Entry], window_us: int) -> Iterable[list[Entry]] | None:
+    """
+    Return the groups within which all are comparable and between which none are, if that is how it is.
+
+    It nearly always is, and then sorting decides where comparing every pair would not end in time.
+    """
+    if any(entry.is_end and entry.normal is not None for entry in kept):
+        return None
+    rules = {entry.replaces_any for entry in kept}
+    if rules == {True}:
+        one_source = len({entry.actor_id for entry in kept}) == 1
+        return [kept] if one_source or window_us == 0 else None
+    if rules == {False}:
+        by_actor: dict[str, list[Entry]] = defaultdict(list)
+        for entry in kept:
+            by_actor[entry.actor_id].append(entry)
+        return by_actor.values()
+    return None
+
+
+def _contest_group(group: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+    spans = sorted((entry for entry in group if entry.kind != ValidityKind.SINCE), key=lambda e: e.place)
+    to_own: list[Entry] = []
+    remaining = group
+    if spans:
+        last = spans[-1].place
+        remaining = [entry for entry in group if entry.place >= last]
+        # From this place on, every span has the value of the last: who leaves to those alone carries it.
+        foreign = [span.place for span in spans if value_of(span) != value_of(spans[-1])]
+        uniform_from = max(foreign, default=(0, 0))
+        to_own = [
+            entry
+            for entry in group
+            if uniform_from <= entry.place < last and value_of(entry) == value_of(spans[-1])
+        ]
+    ordered = sorted(remaining, key=lambda entry: entry.order)
+    winner = ordered.pop()
+    while ordered and value_of(ordered[-1]) == value_of(winner):
+        to_own.append(ordered.pop())
+    return [winner], to_own
+
+
+def _contest_pairwise(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry]]:
+    left, to_own = _leave(
+        kept,
+        lambda entry, other: (
+            other.kind != ValidityKind.SINCE
+            and other.place > entry.place
+            and comparable(entry, other, window_us=0)
+        ),
+    )
+    left, later_to_own = _leave(
+        left,
+        lambda entry, other: other.order > entry.order and comparable(entry, other, window_us=window_us),
+    )
+    return left, to_own + later_to_own
+
+
+def _leave(entries: list[Entry], beats: Callable[[Entry, Entry], bool]) -> tuple[list[Entry], list[Entry]]:
+    left: list[Entry] = []
+    to_own: list[Entry] = []
+    for entry in entries:
+        beaters = {value_of(other) for other in entries if other is not entry and beats(entry, other)}
+        if not beaters:
+            left.append(entry)
+        elif beaters == {value_of(entry)}:
+            to_own.append(entry)
+    return left, to_own

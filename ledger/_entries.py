@@ -1,0 +1,151 @@
+"""
+Entries: claims as they count, after corrections lent them another's place, source or value.
+
+An entry is what SEMANTICS calls a claim that counts "with" a position, source and class. The
+replay of a ledger (`_withdrawal`) makes and changes entries; everything after it only reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from contracts.claims import DERIVED, SELF, Claim, Source, Validity, ValidityKind
+from contracts.relations import RelationContract
+from ledger._intervals import (
+    ALWAYS,
+    FOREVER,
+    NEVER,
+    Intervals,
+    difference,
+    interval,
+    lower,
+    union,
+    upper,
+)
+from ledger._relations import IDENTITY, rank_of, replaces_any
+
+Place: TypeAlias = tuple[int, int]
+"""(event position, ordinal): the total order of claims."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """
+    Which entities are one at a cut.
+
+    `root` maps an entity to the representative of those it is merged with (itself where absent);
+    `self_root` likewise, over the pairs alone that an operator states or that both state.
+    """
+
+    root: Mapping[str, str]
+    self_root: Mapping[str, str]
+
+    def entity(self, name: str) -> str:
+        """Return the representative of the entity."""
+        return self.root.get(name, name)
+
+    def is_self(self, actor_id: str, entity: str) -> bool:
+        """Return whether the actor is the entity: the same name, or one by pairs that suffice for it."""
+        if actor_id == entity:
+            return True
+        return self.self_root.get(actor_id, actor_id) == self.self_root.get(entity, entity)
+
+
+NOBODY = Identity(root={}, self_root={})
+"""No two names are one."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Entry:
+    """
+    One claim as it counts. Times are whole microseconds, open bounds `NEVER` and `FOREVER`.
+
+    `normal` is the normal form of its value (of the value it ends, for an end; None for an end
+    that names none), `lineage` that and the forms of all it corrected. `withdrawn` is where it
+    left; `heir` the entry that took its place. Before `start` and from `earliest` on it might
+    cover. `inputs` are the entries a derived claim was derived from. `stated_class` is the class
+    its source was granted, `source_class` the one computed for its key (`self`).
+    """
+
+    claim: Claim
+    entity: str
+    relation: str
+    actor_id: str
+    stated_class: str
+    source_class: str
+    rank: int
+    replaces_any: bool
+    place: Place
+    is_end: bool
+    value: Any
+    normal: str | None
+    lineage: frozenset[str]
+    kind: ValidityKind
+    start: int
+    end: int
+    earliest: int
+    occurrence: tuple[str, str] | None
+    withdrawn: Intervals
+    heir: Entry | None = None
+    inputs: tuple[Entry, ...] = field(default=())
+
+    @property
+    def order(self) -> tuple[int, Place]:
+        """Return (start, position): what the later state is told by."""
+        return self.start, self.place
+
+    @property
+    def extent(self) -> Intervals:
+        """Return where its validity covers, withdrawn or not."""
+        return interval(self.start, self.end)
+
+    @property
+    def is_derived(self) -> bool:
+        """Return whether it counts as derived."""
+        return self.source_class == DERIVED
+
+    def withdraw(self, where: Intervals) -> None:
+        """Take it out of `where`, for good."""
+        self.withdrawn = ALWAYS if where == ALWAYS else union(self.withdrawn, where)
+
+
+def class_of(source: Source, *, entity: str, relation: str, identity: Identity) -> str:
+    """Return the class a source has on a key: `self` is computed, and never for derived or identity."""
+    if source.actor_class == DERIVED or relation in IDENTITY:
+        return source.actor_class
+    return SELF if identity.is_self(source.actor_id, entity) else source.actor_class
+
+
+def extent_of(validity: Validity) -> tuple[int, int, int]:
+    """Return (start, end, earliest) of a stated or default validity."""
+    start = lower(validity.start)
+    end = FOREVER if validity.kind == ValidityKind.SINCE else upper(validity.end)
+    earliest = NEVER if validity.timeless else lower(validity.earliest)
+    return start, end, earliest
+
+
+def rank_and_rule(contract: RelationContract, *, actor_id: str, source_class: str) -> tuple[int, bool]:
+    """Return the source's place in the contract's authority, and whether it replaces any other's."""
+    return (
+        rank_of(contract, actor_id=actor_id, source_class=source_class),
+        replaces_any(contract, source_class),
+    )
+
+
+def withdrawn_throughout(entry: Entry) -> bool:
+    """Return whether nothing of the entry is left: replaced, taken back everywhere, or derived from such."""
+    if not difference(entry.extent, entry.withdrawn):
+        return True
+    return input_withdrawn(entry)
+
+
+def input_withdrawn(entry: Entry) -> bool:
+    """Return whether anything it is derived from was withdrawn, be it in part, however far back."""
+    return any(touched(source) for source in entry.inputs)
+
+
+def touched(entry: Entry) -> bool:
+    """Return whether any part of where the entry holds was withdrawn."""
+    return difference(entry.extent, entry.withdrawn) != entry.extent or input_withdrawn(entry)

@@ -1,0 +1,107 @@
+"""
+How a key splits into lines: one, one a value, or one an occurrence.
+
+Source: SEMANTICS, "Many-valued relations and occurrences".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from contracts.relations import Cardinality
+from ledger._claims import canonical
+from ledger._decide import Standing
+from ledger._entries import Entry
+from ledger._intervals import FOREVER, NEVER, intersection, union
+
+WHOLE = ""
+"""The part of a key that does not split."""
+
+
+def parts_of(
+    entries: Sequence[Entry], cardinality: Cardinality, stand: Callable[[Entry], Standing]
+) -> dict[str, list[Standing]]:
+    """Return the lines of a key by the name of its part, in the order in which they appeared."""
+    match cardinality:
+        case Cardinality.ONE:
+            return {WHOLE: [stand(entry) for entry in entries]} if entries else {}
+        case Cardinality.MANY:
+            return _by_value(entries, stand)
+        case Cardinality.OCCURRENCE:
+            return _by_occurrence(entries, stand)
+
+
+def _by_value(entries: Sequence[Entry], stand: Callable[[Entry], Standing]) -> dict[str, list[Standing]]:
+    members: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if entry.normal is not None:
+            members[entry.normal].append(entry)
+    _add_ends(members, entries)
+    return {part: [stand(entry) for entry in _in_order(line)] for part, line in members.items()}
+
+
+def _add_ends(members: dict[str, list[Entry]], entries: Sequence[Entry]) -> None:
+    """An end that names no value is on every line; one that does, also where that value was corrected."""
+    ends = [entry for entry in entries if entry.is_end]
+    for line in members.values():
+        lineage = frozenset[str]().union(*(entry.lineage for entry in line if not entry.is_end))
+        line += [end for end in ends if end not in line and (end.normal is None or end.normal in lineage)]
+
+
+def _in_order(line: list[Entry]) -> list[Entry]:
+    return sorted(line, key=lambda entry: (entry.claim.position.event, entry.claim.position.ordinal))
+
+
+def _by_occurrence(entries: Sequence[Entry], stand: Callable[[Entry], Standing]) -> dict[str, list[Standing]]:
+    standings = {id(entry): stand(entry) for entry in entries}
+    members: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if not entry.is_end:
+            members[_identity_of(entry)].append(entry)
+    live = [entry for entry in entries if not entry.is_end and standings[id(entry)].cover]
+    vague = {id(entry) for entry in live if _is_vague(entry, live)}
+    exact = {part: [entry for entry in line if id(entry) not in vague] for part, line in members.items()}
+    exact = {part: line for part, line in exact.items() if line}
+    lines: dict[str, list[Standing]] = {}
+    own = {part: list(line) for part, line in exact.items()}
+    _add_ends(own, entries)
+    for part, line in own.items():
+        told = [standings[id(entry)] for entry in _in_order(line)]
+        occurred = union(*(standings[id(entry)].cover for entry in exact[part] if not entry.is_end))
+        told += [
+            replace(standings[id(entry)], cover=intersection(standings[id(entry)].cover, occurred))
+            for entry in live
+            if id(entry) in vague and _tells(entry, exact[part], standings)
+        ]
+        lines[part] = told
+    return lines
+
+
+def _identity_of(entry: Entry) -> str:
+    if entry.occurrence is not None:
+        return canonical(["id", *entry.occurrence]).decode("ascii")
+    bounds = [None if bound in {NEVER, FOREVER} else bound for bound in (entry.start, entry.end)]
+    return canonical(["at", entry.normal, *bounds]).decode("ascii")
+
+
+def _is_vague(entry: Entry, live: Sequence[Entry]) -> bool:
+    """A mention without an id is told less exactly if its interval equals or contains another's."""
+    if entry.occurrence is not None:
+        return False
+    return any(
+        _contains(entry, other)
+        and (other.occurrence is not None or (other.start, other.end) != (entry.start, entry.end))
+        for other in live
+        if other is not entry
+    )
+
+
+def _contains(outer: Entry, inner: Entry) -> bool:
+    return outer.normal == inner.normal and outer.start <= inner.start and inner.end <= outer.end
+
+
+def _tells(entry: Entry, line: Sequence[Entry], standings: dict[int, Standing]) -> bool:
+    """It supports each occurrence that its interval contains."""
+    return any(_contains(entry, other) for other in line if standings[id(other)].cover)

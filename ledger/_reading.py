@@ -1,0 +1,103 @@
+"""From what a projector read out of an event to claims: defaults filled in, targets named by event id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from contracts.claims import Claim, Position, ProjectedClaim, Source, Span, TargetRef
+from contracts.events import Event, Stance, TargetDraft
+from ledger._claims import NO_KEY
+from ledger._relations import Contracts
+from ledger._validity import interval_of, validity_of
+
+_AIMED = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
+
+
+def claims_of(
+    event: Event,
+    projected: Sequence[ProjectedClaim],
+    *,
+    epoch: int,
+    contracts: Contracts,
+    claim_id: Callable[[int], str],
+    event_id_of: Callable[[str], str | None],
+) -> list[Claim]:
+    """
+    Return the event's claims in the order of their ordinals.
+
+    Args:
+        event: The event they were read out of.
+        projected: What the projector read.
+        epoch: The epoch they belong to.
+        contracts: The contracts of the epoch.
+        claim_id: The id of the claim with this ordinal.
+        event_id_of: The event of the same stream with this `source_event_id`; None if there is none.
+
+    Raises:
+        BadRequest: An interval is empty or inverted, or an ordinal occurs twice.
+    """
+    draft = event.draft
+    claims = []
+    for item in sorted(projected, key=lambda item: item.ordinal):
+        relation = item.draft.relation or NO_KEY
+        targets = draft.targets if item.draft.targets is None else item.draft.targets
+        winner = item.draft.winner or draft.winner
+
+        def refer(target: TargetDraft) -> TargetRef:
+            return _reference(target, event, event_id_of)
+
+        claims.append(
+            Claim(
+                claim_id=claim_id(item.ordinal),
+                epoch=epoch,
+                entity=item.draft.entity or NO_KEY,
+                relation=relation,
+                value=item.draft.value,
+                stance=item.stance,
+                validity=validity_of(
+                    item.draft.valid,
+                    stance=item.stance,
+                    default_kind=contracts.of(relation).validity,
+                    observed=event.observed,
+                    recorded_at=event.recorded_at,
+                ),
+                source=Source(actor_id=draft.actor.id, actor_class=draft.actor.class_),
+                position=Position(event=event.position, ordinal=item.ordinal),
+                commit=event.commit,
+                event_id=event.event_id,
+                recorded_at=event.recorded_at,
+                observed_at=None if event.observed is None else event.observed.first,
+                spans=item.spans,
+                occurrence_id=item.draft.occurrence_id or draft.occurrence_id,
+                targets=tuple(refer(target) for target in targets) if item.stance in _AIMED else (),
+                winner=refer(winner) if winner is not None and item.stance == Stance.SETTLE else None,
+                inputs=tuple(refer(target) for target in item.draft.inputs),
+            )
+        )
+    return claims
+
+
+def _reference(target: TargetDraft, event: Event, event_id_of: Callable[[str], str | None]) -> TargetRef:
+    event_id = target.event
+    if target.source_event_id is not None:
+        # The append refuses a target that is not in the log, so one is always found; the empty
+        # id is no event's, and a claim that names it is reported as unplaced.
+        event_id = event_id_of(target.source_event_id) or ""
+    start, end = (None, None)
+    if target.interval is not None:
+        start, end = interval_of(
+            target.interval.from_,
+            target.interval.to,
+            offset_minutes=None if event.observed is None else event.observed.offset_minutes,
+        )
+    return TargetRef(
+        event_id=event_id,
+        ordinal=target.ordinal,
+        entity=target.entity,
+        relation=target.relation,
+        value=target.value,
+        span=None if target.span is None else Span(start=target.span[0], end=target.span[1]),
+        interval_start=start,
+        interval_end=end,
+        has_interval=target.interval is not None,
+    )
