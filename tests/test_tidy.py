@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("contracts", "ledger", "projection", "discovery", "packing", "realize", "audit", "echoplane")
 OTHER_FOLDERS = {"tests", "artifacts", "docs", "deploy"}
 LEDGER_DOORS = {"log", "write", "resolve", "closure", "erase"}
+ENTRIES = ("_cli", "_roles", "__main__")
+"""Where a process begins."""
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 TEXT_BYTES_MAX = 2_000_000
@@ -263,13 +265,13 @@ def test_packages_do_not_import_tests_or_artifacts():
     assert offenders == []
 
 
-def test_only_the_command_line_starts_an_event_loop():
+def test_only_the_entry_of_a_process_starts_an_event_loop():
     """I/O is written once and async; a second loop inside would block the first."""
     starters = [
         shown(path)
         for package in PACKAGES
         for path in modules_of(package)
-        if not path.stem.startswith(("_cli", "__main__"))
+        if not path.stem.startswith(ENTRIES)
         and "migrations" not in path.parts
         and "asyncio.run(" in words_of(path)
     ]
