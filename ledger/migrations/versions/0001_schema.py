@@ -17,12 +17,15 @@ DECLARE
     v_role text;
 BEGIN
     FOREACH v_role IN ARRAY ARRAY['echoplane_plane', 'echoplane_relay', 'echoplane_backfill'] LOOP
-        -- Roles belong to the whole server: another database of it may have made them already.
-        BEGIN
-            EXECUTE format('CREATE ROLE %I LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE', v_role);
-        EXCEPTION WHEN duplicate_object OR unique_violation THEN
-            NULL;
-        END;
+        -- Roles belong to the whole server: another database of it, or whoever set the server up, may
+        -- have made them already, and then the schema's owner needs no right to make roles.
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE', v_role);
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                NULL;
+            END;
+        END IF;
         IF EXISTS (SELECT FROM pg_roles WHERE rolname = v_role AND (rolsuper OR rolbypassrls)) THEN
             RAISE 'role % would stand above row level security', v_role;
         END IF;
