@@ -21,7 +21,9 @@ BEGIN
         -- have made them already, and then the schema's owner needs no right to make roles.
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN
             BEGIN
-                EXECUTE format('CREATE ROLE %I LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE', v_role);
+                EXECUTE format(
+                    'CREATE ROLE %I LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE', v_role
+                );
             EXCEPTION WHEN duplicate_object OR unique_violation THEN
                 NULL;
             END;
