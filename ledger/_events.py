@@ -84,10 +84,7 @@ def seal_event(
         references: Event id by `source_event_id`, for the targets that name one.
         randomness: Where its data key comes from.
     """
-    header: dict[str, Any] = {"id": event_id, "kind": draft.kind.value, "version": EVENT_VERSION}
-    if draft.observed_at is not None:
-        header["observed"] = _observed_json(parse_term(draft.observed_at, field="observed_at"))
-    header_bytes = canonical(header)
+    header_bytes = header_of(event_id, draft)
     # The draft is canonical already; joined by hand, it is not written a second time.
     payload = b'{"draft":' + draft_bytes + b',"references":' + canonical(references) + b"}"
     key, wrapped_key = keys.new_key(event_id, randomness=randomness)
@@ -100,6 +97,14 @@ def seal_event(
         wrapped_key=wrapped_key,
         hash=event_hash(header_bytes, ciphertext),
     )
+
+
+def header_of(event_id: str, draft: EventDraft) -> bytes:
+    """Return the canonical header of an event: nothing in it that a caller worded."""
+    header: dict[str, Any] = {"id": event_id, "kind": draft.kind.value, "version": EVENT_VERSION}
+    if draft.observed_at is not None:
+        header["observed"] = _observed_json(parse_term(draft.observed_at, field="observed_at"))
+    return canonical(header)
 
 
 def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:

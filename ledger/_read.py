@@ -80,17 +80,30 @@ async def read_events(
     Raises:
         IntegrityFault: Bytes of an event were changed.
     """
+    page = await read_stored(conn, keys, after_position=after_position, limit=limit)
+    return [open_event(keys, stored) for stored in page]
+
+
+async def read_stored(
+    conn: AsyncConnection, keys: TenantKeys, *, after_position: int, limit: int
+) -> list[StoredEvent]:
+    """Read a page of the log as it is stored, unchecked; see `read_events` for its size."""
     event = _tables.event
-    size = sa.func.sum(sa.func.octet_length(event.c.ciphertext)).over(order_by=event.c.position)
+    size = sa.func.octet_length(event.c.ciphertext)
+    before = sa.func.coalesce(sa.func.sum(size).over(order_by=event.c.position, rows=(None, -1)), 0)
     page = (
-        sa.select(event.c.position, size.label("bytes"))
+        sa.select(
+            event.c.position,
+            before.label("before"),
+            (before + size).label("bytes"),
+        )
         .where(event.c.tenant == keys.tenant, event.c.position > after_position)
         .order_by(event.c.position)
         .limit(min(limit, PAGE_EVENTS_MAX))
         .subquery()
     )
     last = sa.select(sa.func.max(page.c.position)).where(
-        sa.or_(page.c.bytes <= PAGE_BYTES_MAX, page.c.position == after_position + 1)
+        sa.or_(page.c.bytes <= PAGE_BYTES_MAX, page.c.before == 0)
     )
     query = (
         stored_events()
@@ -98,7 +111,7 @@ async def read_events(
         .where(event.c.position > after_position, event.c.position <= last.scalar_subquery())
         .order_by(event.c.position)
     )
-    return [open_event(keys, stored) for stored in await _stored(conn, query)]
+    return await _stored(conn, query)
 
 
 async def read_events_by_id(

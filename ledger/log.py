@@ -12,6 +12,7 @@ from ledger._append import append, append_command
 from ledger._claims import read_claims
 from ledger._database import Database, open_database
 from ledger._keys import EventKey, TenantKeys
+from ledger._problems import Problem
 from ledger._read import (
     Head,
     LoggedEvent,
@@ -25,30 +26,66 @@ from ledger._read import (
 )
 from ledger._standing import Standing, standings
 from ledger._tenants import create_tenant, list_tenants, tenant_exists, tenant_keys
-from ledger._wake import WAKE_CHANNEL
+from ledger._tokens import TokenRecord, create_token, find_grant, list_tokens, revoke_token
+from ledger._trails import (
+    ErasedContext,
+    ErasedTrail,
+    RecalledContext,
+    RecalledTrail,
+    StoredContext,
+    TrailHeader,
+    list_trails,
+    new_trail_id,
+    read_context,
+    read_trail,
+    store_recall,
+)
+from ledger._verify import VerifyReport, verify
+from ledger._wake import WAKE_CHANNEL, Wakes, listening
 
 __all__ = [
     "WAKE_CHANNEL",
     "Database",
+    "ErasedContext",
+    "ErasedTrail",
     "EventKey",
     "Head",
     "LoggedEvent",
+    "Problem",
+    "RecalledContext",
+    "RecalledTrail",
     "Standing",
+    "StoredContext",
     "TenantKeys",
+    "TokenRecord",
+    "TrailHeader",
+    "VerifyReport",
+    "Wakes",
     "append",
     "append_command",
     "create_tenant",
+    "create_token",
     "event_keys",
+    "find_grant",
     "head",
     "list_tenants",
+    "list_tokens",
+    "list_trails",
+    "listening",
+    "new_trail_id",
     "open_database",
     "pending",
     "read_claims",
+    "read_context",
     "read_event",
     "read_events",
     "read_events_by_id",
+    "read_trail",
+    "revoke_token",
     "serving",
     "standings",
+    "store_recall",
     "tenant_exists",
     "tenant_keys",
+    "verify",
 ]
