@@ -81,6 +81,8 @@ def _name(text: str) -> str:
     text = unicodedata.normalize("NFC", _storable(text)).strip()
     if not text:
         raise ValueError("is empty")
+    if len(text.encode()) > limits.NAME_BYTES_MAX:
+        raise ValueError(f"has more than {limits.NAME_BYTES_MAX} bytes as UTF-8")
     return text
 
 

@@ -7,6 +7,8 @@ from typing import Final
 # --- one event -------------------------------------------------------------------------------
 NAME_CHARACTERS_MAX: Final = 512
 """Characters in an id, entity, relation, stream or key."""
+NAME_BYTES_MAX: Final = 1_024
+"""Bytes of the same as UTF-8: entity and relation together must fit in one index row."""
 TEXT_CHARACTERS_MAX: Final = 200_000
 """Characters in the text of one event."""
 VALUE_BYTES_MAX: Final = 16_384

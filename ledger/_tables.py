@@ -202,6 +202,33 @@ claim = sa.Table(
     ),
     sa.Index("claim_of_key", "tenant", "epoch", "entity", "relation", "position", "ordinal"),
     sa.Index("claim_by_event", "tenant", "epoch", "event_id"),
+    # Who is one with whom: few claims, read whole.
+    sa.Index(
+        "claim_identity",
+        "tenant",
+        "epoch",
+        "position",
+        postgresql_where=sa.text("relation IN ('same_as', 'not_same_as')"),
+    ),
+)
+
+# Keys that a claim bears on beside its own: those of its targets, of its winner, of its inputs.
+# Keys joined by such claims are loaded and decided together.
+reach = sa.Table(
+    "reach",
+    metadata,
+    _tenant(),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("entity", sa.Text, nullable=False),
+    sa.Column("relation", sa.Text, nullable=False),
+    sa.Column("claim_id", sa.LargeBinary, nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "epoch", "entity", "relation", "claim_id"),
+    sa.ForeignKeyConstraint(
+        ["tenant", "epoch", "claim_id"],
+        ["claim.tenant", "claim.epoch", "claim.claim_id"],
+        name="reach_of_claim",
+    ),
+    sa.Index("reach_by_claim", "tenant", "epoch", "claim_id"),
 )
 
 line = sa.Table(
@@ -214,6 +241,9 @@ line = sa.Table(
     sa.Column("relation", sa.Text, nullable=False),
     # Where a key splits: the normalized value (many) or the occurrence's identity; else ''.
     sa.Column("part", sa.Text, nullable=False),
+    # By what an appended state is decided without its line's history; NULL where it cannot be. A
+    # help of the fold, which is made again from claims.
+    sa.Column("tail", sa.LargeBinary),
     sa.PrimaryKeyConstraint("tenant", "line"),
     sa.UniqueConstraint("tenant", "epoch", "entity", "relation", "part", name="line_once"),
     sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="line_of_epoch"),

@@ -11,8 +11,8 @@ DECLARE
 BEGIN
     FOREACH v_table IN ARRAY ARRAY[
         'tenant', 'token', 'head', 'commit', 'event', 'event_key', 'outbox', 'epoch', 'dead_letter',
-        'relation', 'claim', 'line', 'cell', 'context', 'context_key', 'trail_head', 'trail', 'trail_key',
-        'unit_vector'
+        'relation', 'claim', 'reach', 'line', 'cell', 'context', 'context_key', 'trail_head', 'trail',
+        'trail_key', 'unit_vector'
     ] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', v_table);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', v_table);
@@ -35,8 +35,9 @@ GRANT INSERT, UPDATE (revoked_at) ON token TO echoplane_plane;
 GRANT DELETE ON outbox TO echoplane_plane;
 GRANT INSERT, UPDATE ON epoch, relation TO echoplane_plane;
 GRANT INSERT, UPDATE, DELETE ON dead_letter, unit_vector TO echoplane_plane;
-GRANT INSERT ON claim, line, cell, context, context_key, trail, trail_key TO echoplane_plane;
+GRANT INSERT ON claim, reach, line, cell, context, context_key, trail, trail_key TO echoplane_plane;
 GRANT UPDATE (known) ON cell TO echoplane_plane;
+GRANT UPDATE (tail) ON line TO echoplane_plane;
 GRANT UPDATE (number) ON trail_head TO echoplane_plane;
 
 -- The relay: numbers and states, of every tenant; no key, no hash, no error text.

@@ -144,6 +144,7 @@ CREATE TABLE line (
     entity TEXT NOT NULL,
     relation TEXT NOT NULL,
     part TEXT NOT NULL,
+    tail BYTEA,
     PRIMARY KEY (tenant, line),
     CONSTRAINT line_once UNIQUE (tenant, epoch, entity, relation, part),
     CONSTRAINT line_of_epoch FOREIGN KEY(tenant, epoch) REFERENCES epoch (tenant, epoch)
@@ -215,7 +216,21 @@ CREATE TABLE claim (
 
 CREATE INDEX claim_by_event ON claim (tenant, epoch, event_id);
 
+CREATE INDEX claim_identity ON claim (tenant, epoch, position) WHERE relation IN ('same_as', 'not_same_as');
+
 CREATE INDEX claim_of_key ON claim (tenant, epoch, entity, relation, position, ordinal);
+
+CREATE TABLE reach (
+    tenant TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    entity TEXT NOT NULL,
+    relation TEXT NOT NULL,
+    claim_id BYTEA NOT NULL,
+    PRIMARY KEY (tenant, epoch, entity, relation, claim_id),
+    CONSTRAINT reach_of_claim FOREIGN KEY(tenant, epoch, claim_id) REFERENCES claim (tenant, epoch, claim_id)
+);
+
+CREATE INDEX reach_by_claim ON reach (tenant, epoch, claim_id);
 
 CREATE TABLE event_key (
     tenant TEXT NOT NULL,
