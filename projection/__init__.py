@@ -6,4 +6,6 @@ changes nothing.
 Does not promise: freshness. Readers wait for a commit if they need it.
 """
 
-__all__: list[str] = []
+from projection._projector import RuleProjector
+
+__all__ = ["RuleProjector"]

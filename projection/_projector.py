@@ -1,0 +1,74 @@
+"""The projector of this build: structured claims exactly, then what the language readers find in text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from contracts.claims import ASSISTANT, ProjectedClaim
+from contracts.events import ClaimDraft, Event, Kind, Stance, ValidDraft
+from contracts.limits import EXTRACTED_CLAIMS_MAX, NAME_CHARACTERS_MAX
+from projection._english import EnglishReader
+from projection._language import Finding, Language, Speaker, StatedValidity
+from projection._structured import structured
+
+_READ_KINDS: Final = frozenset({Kind.TURN, Kind.OBSERVATION, Kind.ACTION, Kind.CLAIM})
+
+
+class RuleProjector:
+    """
+    A `contracts.ports.Projector`: pure, and the same for the same event for ever.
+
+    Text is read only where an event has no structured claims: whoever gives both says one thing
+    in two forms, and reading both would count it twice. An assistant's text is not read: what it
+    says about people comes out of its context, and is no new support (SEMANTICS, "Many-valued
+    relations", last paragraph); left standing alone it would outlive the retraction of what it
+    repeats. Its structured claims are projected like anyone's.
+    """
+
+    def __init__(self) -> None:
+        self._languages: tuple[Language, ...] = (EnglishReader(),)
+        self.version = "+".join(("rules-1", *(language.name for language in self._languages)))
+
+    def project(self, event: Event) -> Sequence[ProjectedClaim]:
+        """Return structured claims with ordinals from 0, or, where there are none, what the text says."""
+        draft = event.draft
+        claims = structured(draft)
+        if claims or draft.text is None or draft.kind not in _READ_KINDS or draft.actor.class_ == ASSISTANT:
+            return claims
+        speaker = Speaker(actor_id=draft.actor.id, observed=event.observed)
+        return self._read(draft.text, speaker, occurrence_id=draft.occurrence_id)
+
+    def _read(self, text: str, speaker: Speaker, *, occurrence_id: str | None) -> list[ProjectedClaim]:
+        findings = [finding for language in self._languages for finding in language.read(text, speaker)]
+        fitting = [finding for finding in findings if _fits(finding)][:EXTRACTED_CLAIMS_MAX]
+        # An id of the source's own names one occurrence: it cannot be shared out over several.
+        shared = occurrence_id if len(fitting) == 1 else None
+        return [_claim(ordinal, finding, shared) for ordinal, finding in enumerate(fitting)]
+
+
+def _fits(finding: Finding) -> bool:
+    names = (finding.entity, finding.value or "x")
+    return all(name.strip() and len(name) <= NAME_CHARACTERS_MAX for name in names)
+
+
+def _claim(ordinal: int, finding: Finding, occurrence_id: str | None) -> ProjectedClaim:
+    draft = ClaimDraft(
+        entity=finding.entity,
+        relation=finding.relation,
+        value=finding.value,
+        valid=_valid(finding.valid),
+        stance=finding.stance,
+        occurrence_id=occurrence_id if finding.stance == Stance.ASSERT else None,
+    )
+    return ProjectedClaim(ordinal=ordinal, draft=draft, stance=finding.stance, spans=(finding.span,))
+
+
+def _valid(stated: StatedValidity | None) -> ValidDraft | None:
+    if stated is None:
+        return None
+    if stated.since is not None:
+        return ValidDraft(since=stated.since)
+    if stated.at is not None:
+        return ValidDraft(at=stated.at)
+    return ValidDraft.model_validate({"from": stated.start, "to": stated.end})
