@@ -1,0 +1,181 @@
+"""One tenant's index in memory: turns, words, names, claims and vectors, in the order of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from contracts.claims import ASSISTANT, USER, Claim
+from contracts.events import Event
+from discovery._arrays import Column
+from discovery._embedder import Vectors
+from discovery._lexical import Lexical
+from discovery._names import NameBook
+from discovery._record import ClaimBook
+from discovery._text import words
+from discovery._units import Unit, unit_of
+
+VECTORS_IN_MEMORY_MAX: Final = 200_000
+"""Units up to which vectors are scanned in memory (300 MB at 384 dimensions); past it in PostgreSQL."""
+EPOCHS_MAX: Final = 2
+"""Claims are held for the epoch that serves and the one that is about to, or a stored question's."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class TenantIndex:
+    """
+    What discovery knows of one tenant. Rows are units, numbered from 0 in the order of the log.
+
+    Adding is linear in what is added. Everything is read up to a cut, so that a question at an
+    older cut finds what it would have found then.
+    """
+
+    def __init__(self, *, dimensions: int) -> None:
+        self.lexical = Lexical()
+        self.names = NameBook()
+        self.claims: dict[int, ClaimBook] = {}
+        self.unit_ids: list[str] = []
+        self.row_of: dict[str, int] = {}
+        self.actors: dict[str, int] = {}
+        self.vectors: Column | None = Column(np.float32, width=dimensions)
+        self.position = 0
+        """Events up to here were read."""
+        self.complete_commit = 0
+        """Every event of commits up to here was read."""
+        self.has_assistant = False
+        self._streams: dict[str, int] = {}
+        self._dimensions = dimensions
+        self._commits = Column(np.int64)
+        self._positions = Column(np.int64)
+        self._observed = Column(np.int64)
+        self._words = Column(np.int32)
+        self._actor = Column(np.int32)
+        self._stream = Column(np.int32)
+        self._assistant = Column(np.bool_)
+        self._embedded = Column(np.bool_)
+        self._first_missing = 0
+
+    def __len__(self) -> int:
+        return len(self.unit_ids)
+
+    @property
+    def bytes_held(self) -> int:
+        """Memory held, in bytes; an estimate where Python objects are counted."""
+        vectors = 0 if self.vectors is None else self.vectors.bytes_held
+        claims = sum(book.bytes_held for book in self.claims.values())
+        return self.lexical.bytes_held + vectors + claims + 300 * len(self) + 200 * len(self.names)
+
+    # --- upkeep ---------------------------------------------------------------------------------
+
+    def add_event(self, event: Event) -> None:
+        """Add the next event of the log."""
+        self.position = event.position
+        draft = event.draft
+        self.names.add_entity(draft.actor.id, commit=event.commit)
+        for subject in draft.subjects:
+            self.names.add_entity(subject, commit=event.commit)
+        if draft.actor.class_ == USER:
+            self.names.add_user(draft.actor.id, commit=event.commit)
+        unit = unit_of(event)
+        if unit is not None:
+            self._add_unit(unit)
+
+    def _add_unit(self, unit: Unit) -> None:
+        row = self.lexical.add(unit.terms, stream=unit.stream)
+        assert row == len(self.unit_ids)
+        self.unit_ids.append(unit.unit_id)
+        self.row_of[unit.unit_id] = row
+        self._commits.append(unit.commit)
+        self._positions.append(unit.position)
+        self._observed.append((unit.observed - _EPOCH) // _MICROSECOND)
+        self._words.append(unit.words_count)
+        self._actor.append(self.actors.setdefault(unit.actor_id, len(self.actors)))
+        self._stream.append(self._streams.setdefault(unit.stream, len(self._streams)))
+        self._assistant.append(unit.actor_class == ASSISTANT)
+        self.has_assistant = self.has_assistant or unit.actor_class == ASSISTANT
+        self._embedded.append(False)
+        if self.vectors is not None:
+            self.vectors.append(np.zeros(self._dimensions, dtype=np.float32))
+            if len(self) > VECTORS_IN_MEMORY_MAX:
+                self.vectors = None
+
+    def book(self, epoch: int) -> ClaimBook:
+        """Return the claims of an epoch, empty at first; the lowest epoch goes when there are too many."""
+        if epoch not in self.claims:
+            while len(self.claims) >= EPOCHS_MAX:
+                del self.claims[min(self.claims)]
+            self.claims[epoch] = ClaimBook()
+        return self.claims[epoch]
+
+    def add_claim(self, claim: Claim) -> None:
+        """Add the next claim of its epoch."""
+        self.book(claim.epoch).add(claim)
+        if claim.entity:
+            self.names.add_entity(claim.entity, commit=claim.commit)
+            self.names.add_relation(claim.relation, commit=claim.commit)
+
+    def set_vectors(self, rows: Iterable[int], vectors: Vectors) -> None:
+        """Fill in the vectors of units."""
+        embedded = self._embedded.view(len(self))
+        for row, vector in zip(rows, vectors, strict=True):
+            embedded[row] = True
+            if self.vectors is not None:
+                self.vectors.view(len(self))[row] = vector
+
+    def missing_vectors(self, limit: int) -> list[int]:
+        """Return the first rows that have no vector yet."""
+        embedded = self._embedded.view(len(self))
+        while self._first_missing < len(self) and embedded[self._first_missing]:
+            self._first_missing += 1
+        rows = np.flatnonzero(~embedded[self._first_missing :])[:limit] + self._first_missing
+        return [int(row) for row in rows]
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def count_at(self, cut: int) -> int:
+        """Return how many rows are known at a cut."""
+        return int(np.searchsorted(self._commits.view(len(self)), cut, side="right"))
+
+    def position_of(self, row: int) -> int:
+        """Return the position in the log of a row."""
+        return int(self._positions.view(len(self))[row])
+
+    def observed(self, count: int) -> npt.NDArray[Any]:
+        """When each of the first rows was observed, in microseconds since 1970."""
+        return self._observed.view(count)
+
+    def actor(self, count: int) -> npt.NDArray[Any]:
+        """The number of each row's actor."""
+        return self._actor.view(count)
+
+    def stream(self, count: int) -> npt.NDArray[Any]:
+        """The number of each row's stream."""
+        return self._stream.view(count)
+
+    def said_by_assistant(self, count: int) -> npt.NDArray[Any]:
+        """Whether an actor of class `assistant` said it."""
+        return self._assistant.view(count)
+
+    def embedded(self, count: int) -> npt.NDArray[Any]:
+        """Whether each row has its vector."""
+        return self._embedded.view(count)
+
+    def words_counts(self, count: int) -> npt.NDArray[Any]:
+        """Words of each row."""
+        return self._words.view(count)
+
+    def actors_named(self, entities: Iterable[str]) -> list[int]:
+        """Return the numbers of the actors that go by one of these names."""
+        spelled = {words(entity) for entity in entities}
+        return [number for actor, number in self.actors.items() if words(actor) in spelled]
+
+
+def instant_us(instant: datetime) -> int:
+    """Return whole microseconds since 1970."""
+    return (instant - _EPOCH) // _MICROSECOND

@@ -1,0 +1,251 @@
+"""
+From a plan and a tenant's index to a proposal: every route speaks, the scores are added up, the best go out.
+
+Weights are set by hand, by the reasoning beside them; none was fitted to anything. What depends on
+the kind of history (chat lines or long messages) depends on its median turn, not on its words.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from contracts.limits import CANDIDATES_MAX, KEYS_MAX
+from contracts.proposals import (
+    Candidate,
+    KeyProposal,
+    Plan,
+    Proposal,
+    RouteHit,
+    RouteReport,
+    RouteState,
+)
+from contracts.views import Generation, View
+from discovery import _signals as signals
+from discovery._embedder import Vectors
+from discovery._index import TenantIndex
+from discovery._lexical import Scores
+from discovery._record import ClaimBook, StateMatch
+from discovery._signals import Signal, strongest
+
+PROPOSED_MAX: Final = 200
+"""Units in one proposal: as many chat lines as the largest usual budget can hold."""
+ROUTE_TOP: Final = 100
+"""Ranks of one route that are reported."""
+TOUCHED_UNITS: Final = 12
+"""Best units whose keys are proposed too: what they claim may have been superseded since."""
+TOUCHED_KEYS_MAX: Final = 16
+KEYS_PROPOSED_MAX: Final = 48
+QUANTUM_PPM: Final = 100
+"""Scores are multiples of this: bits in which two machines' sums differ stay below it."""
+
+assert PROPOSED_MAX <= CANDIDATES_MAX
+assert KEYS_PROPOSED_MAX <= KEYS_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dense:
+    """The dense route's part: the question's vector, or units near it, or why there is none."""
+
+    state: RouteState
+    vector: Vectors | None
+    nearest: Mapping[str, float] | None
+    duration_us: int
+
+
+NO_DENSE: Final = Dense(state=RouteState.OFF, vector=None, nearest=None, duration_us=0)
+
+
+def weights_for(shortness: float) -> dict[str, float]:
+    """
+    Return each route's weight.
+
+    Args:
+        shortness: 1 for a history of chat lines, 0 for one of long messages.
+
+    Words and meaning count alike: each finds what the other misses. A short line takes its sense
+    from those around it, so windows, neighbours and streams count as far as turns are short. What
+    the ledger has typed is worth nearly as much as a perfect match of words, since an extractor
+    read it there. Who speaks and when break ties. Among long messages, which are those of an
+    assistant mostly, the person's own are nearer to the fact.
+    """
+    return {
+        "lexical": 1.0,
+        "window": 0.8 * shortness,
+        "dense": 1.2,
+        "state": 0.8,
+        "actor": 0.3,
+        "time": 0.4,
+        "first_hand": 0.1 + 0.3 * (1 - shortness),
+        "session": 0.2 * shortness,
+        "neighbours": 0.4 * shortness,
+    }
+
+
+class _Round:
+    """The signals of one question, with their reports."""
+
+    def __init__(self, generation: str) -> None:
+        self.signals: dict[str, Signal] = {}
+        self.reports: list[RouteReport] = []
+        self._generation = generation
+
+    def run(self, route: str, compute: Callable[[], Signal], *, state: RouteState = RouteState.OK) -> None:
+        started = clock.perf_counter_ns()
+        self.keep(route, compute(), started=started, state=state)
+
+    def keep(
+        self,
+        route: str,
+        signal: Signal,
+        *,
+        started: int,
+        state: RouteState = RouteState.OK,
+        extra_us: int = 0,
+    ) -> None:
+        self.signals[route] = signal
+        duration_us = (clock.perf_counter_ns() - started) // 1_000 + extra_us
+        self.report(route, state, count=signal.count, duration_us=duration_us)
+
+    def report(self, route: str, state: RouteState, *, count: int, duration_us: int) -> None:
+        self.reports.append(
+            RouteReport(
+                route=route,
+                state=state,
+                generation=self._generation,
+                count=count,
+                duration_us=duration_us,
+            )
+        )
+
+
+def compose(
+    index: TenantIndex, plan: Plan, question: str, *, view: View, late: bool, dense: Dense
+) -> Proposal:
+    """
+    Return the proposal for a question. Same index up to the cut, same proposal, but for durations.
+
+    Args:
+        index: The tenant's.
+        plan: How the question was read.
+        question: The question as it was put.
+        view: Nothing after its cut is proposed.
+        late: Whether the index has not reached the cut.
+        dense: What the embedder gave.
+    """
+    count = index.count_at(view.cut)
+    reached = Generation(epoch=view.epoch, commit=min(view.cut, index.complete_commit))
+    book = index.claims.get(view.epoch) or ClaimBook()
+    match = book.match(plan, question, cut=view.cut)
+    done = _speak(index, plan, question, match, count=count, generation=str(reached), late=late, dense=dense)
+    weights = weights_for(signals.shortness(index, count))
+    fused = _fuse(index, done, weights, count)
+    candidates = _candidates(index, done.signals, fused)
+    return Proposal(
+        plan=plan,
+        candidates=candidates,
+        keys=_keys(book, match, candidates, cut=view.cut),
+        routes=tuple(done.reports),
+        degraded=False,
+    )
+
+
+def _speak(
+    index: TenantIndex,
+    plan: Plan,
+    question: str,
+    match: StateMatch,
+    *,
+    count: int,
+    generation: str,
+    late: bool,
+    dense: Dense,
+) -> _Round:
+    done = _Round(generation)
+    state = RouteState.LATE if late else RouteState.OK
+    started = clock.perf_counter_ns()
+    turns, windows = signals.lexical(index, question, count)
+    # Both come out of one pass over the postings; each reports the time of the pass.
+    done.keep("lexical", turns, started=started, state=state)
+    done.keep("window", windows, started=started, state=state)
+    _dense(done, index, dense, count=count, late=late)
+    done.run("state", lambda: signals.state(index, match.events, count), state=state)
+    done.run("actor", lambda: signals.actor(index, plan, count), state=state)
+    done.run("time", lambda: signals.time(index, plan.times, count), state=state)
+    done.run("first_hand", lambda: signals.first_hand(index, count), state=state)
+    return done
+
+
+def _dense(done: _Round, index: TenantIndex, dense: Dense, *, count: int, late: bool) -> None:
+    started = clock.perf_counter_ns()
+    if dense.state != RouteState.OK:
+        done.report("dense", dense.state, count=0, duration_us=dense.duration_us)
+        return
+    if dense.vector is not None:
+        signal = signals.dense(index, dense.vector, count)
+    else:
+        signal = signals.dense_from(index, dense.nearest or {}, count)
+    missing = late or not bool(index.embedded(count).all())
+    state = RouteState.LATE if missing else RouteState.OK
+    done.keep("dense", signal, started=started, state=state, extra_us=dense.duration_us)
+
+
+def _fuse(index: TenantIndex, done: _Round, weights: Mapping[str, float], count: int) -> Scores:
+    def total(routes: Mapping[str, Signal]) -> Scores:
+        parts = [weights[route] * signal.scores for route, signal in routes.items()]
+        return np.sum(parts, axis=0) if parts else np.zeros(count)
+
+    base = total({route: signal for route, signal in done.signals.items() if signal.ranks})
+    done.run("session", lambda: signals.session(index, base, count))
+    done.run("neighbours", lambda: signals.neighbours(index, base, count))
+    everything = sum(weights[route] for route in done.signals)
+    found = base > 0
+    if "neighbours" in done.signals:
+        found |= done.signals["neighbours"].scores > 0
+    # Who speaks, in which stream and when is said of every unit: it makes no candidate by itself.
+    return np.where(found, total(done.signals) / everything, 0.0)
+
+
+def _candidates(index: TenantIndex, found: Mapping[str, Signal], fused: Scores) -> tuple[Candidate, ...]:
+    hits: dict[int, list[RouteHit]] = {}
+    for route, signal in found.items():
+        if not signal.ranks:
+            continue
+        for rank, row in enumerate(strongest(signal.scores, ROUTE_TOP), 1):
+            hit = RouteHit(route=route, rank=rank, score_ppm=_ppm(float(signal.scores[row])))
+            hits.setdefault(int(row), []).append(hit)
+    rows = [int(row) for row in strongest(fused, PROPOSED_MAX)]
+    candidates = [
+        Candidate(
+            unit_id=index.unit_ids[row],
+            event_ids=(index.unit_ids[row],),
+            score_ppm=_ppm(float(fused[row])),
+            hits=tuple(hits.get(row, ())),
+        )
+        for row in rows
+    ]
+    return tuple(sorted(candidates, key=lambda candidate: (-candidate.score_ppm, candidate.unit_id)))
+
+
+def _keys(
+    book: ClaimBook, match: StateMatch, candidates: tuple[Candidate, ...], *, cut: int
+) -> tuple[KeyProposal, ...]:
+    known = {(key.entity, key.relation): key for key in match.keys[: KEYS_PROPOSED_MAX - TOUCHED_KEYS_MAX]}
+    touched: dict[tuple[str, str], KeyProposal] = {}
+    for candidate in candidates[:TOUCHED_UNITS]:
+        for entity, relation in book.keys_of_event(candidate.unit_id, cut=cut):
+            if (entity, relation) not in known and len(touched) < TOUCHED_KEYS_MAX:
+                # Half of what its unit scored: the question did not ask for it by name.
+                half = candidate.score_ppm // (2 * QUANTUM_PPM) * QUANTUM_PPM
+                proposal = KeyProposal(entity=entity, relation=relation, score_ppm=half, named=False)
+                touched.setdefault((entity, relation), proposal)
+    keys = [*known.values(), *touched.values()]
+    return tuple(sorted(keys, key=lambda key: (not key.named, -key.score_ppm, key.entity, key.relation)))
+
+
+def _ppm(score: float) -> int:
+    return round(score * 1_000_000 / QUANTUM_PPM) * QUANTUM_PPM

@@ -1,0 +1,191 @@
+"""
+What each route says about every unit up to the cut: one number between 0 and 1.
+
+Pure functions over a tenant's index. A signal that brings candidates of its own is ranked; the
+others (who said it, in which stream, at what time) only move what a ranked one found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from contracts.proposals import Plan, TimeExpression
+from discovery._embedder import Vectors
+from discovery._index import TenantIndex, instant_us
+from discovery._lexical import NO_ROW, Scores
+from discovery._text import terms, tokenize, words
+
+NEIGHBOURS_OF_MAX: Final = 128
+"""Strong turns whose neighbours gain."""
+# A turn right beside a strong one may complete it (question and reply); two away, less.
+NEAR: Final = 1.0
+TWO_AWAY: Final = 0.5
+MEDIAN_SAMPLE_MAX: Final = 4_096
+SHORT_TURN_WORDS: Final = 60
+"""Median words of a turn at which a window helps half as much: one that long speaks for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Scores of a route, 0 to 1, one a row; how many rows it says something for; if it ranks them."""
+
+    scores: Scores
+    count: int
+    ranks: bool
+
+
+def shortness(index: TenantIndex, count: int) -> float:
+    """
+    Return how much turns need those around them: near 1 for chat lines, near 0 for long messages.
+
+    From the tenant's median turn; of a large tenant, from turns spread evenly over it.
+    """
+    if count == 0:
+        return 1.0
+    step = max(1, count // MEDIAN_SAMPLE_MAX)
+    median = float(np.median(index.words_counts(count)[::step]))
+    return 1.0 / (1.0 + (median / SHORT_TURN_WORDS) ** 2)
+
+
+def lexical(index: TenantIndex, question: str, count: int) -> tuple[Signal, Signal]:
+    """Return the signals of turns and of the windows around them."""
+    turns, windows = index.lexical.score(terms(question), count=count)
+    return _signal(turns), _signal(windows)
+
+
+def dense_question(index: TenantIndex, question: str) -> str:
+    """
+    Return the question without the names of those who speak in this tenant.
+
+    Who speaks is in every one of their turns and in none of its meaning: left in, the name draws
+    the turns that mention it. If nothing else is left, the question stays whole.
+    """
+    speakers = {words(actor) for actor in index.actors}
+    tokens = tokenize(question)
+    kept, at = question, len(tokens)
+    while at > 0:
+        at -= 1
+        for length in range(min(4, len(tokens) - at), 0, -1):
+            if tuple(token.word for token in tokens[at : at + length]) in speakers:
+                start, end = tokens[at].start, tokens[at + length - 1].end
+                kept = kept[:start] + re.sub(r"^['’]s\b", "", kept[end:])
+                break
+    kept = " ".join(kept.split())
+    return kept if words(kept) else question
+
+
+def dense(index: TenantIndex, vector: Vectors, count: int) -> Signal:
+    """Return the cosine to the question, stretched to 0 … 1; rows without a vector stand at the mean."""
+    present = index.embedded(count)
+    scores = np.zeros(count)
+    if index.vectors is None or not present.any():
+        return Signal(scores, 0, ranks=True)
+    scores[present] = (index.vectors.view(count) @ vector)[present]
+    low, high = float(scores[present].min()), float(scores[present].max())
+    scores[present] = (scores[present] - low) / (high - low) if high > low else 0.0
+    scores[~present] = float(scores[present].mean())
+    return Signal(scores, int(present.sum()), ranks=True)
+
+
+def dense_from(index: TenantIndex, nearest: Mapping[str, float], count: int) -> Signal:
+    """Return the same from the nearest units alone, as PostgreSQL found them."""
+    scores = np.zeros(count)
+    rows = {index.row_of[unit]: cosine for unit, cosine in nearest.items() if unit in index.row_of}
+    if rows:
+        low = min(rows.values())
+        spread = max(rows.values()) - low
+        for row, cosine in rows.items():
+            if row < count:
+                # The last of the nearest still says more than one that is not among them.
+                scores[row] = 0.25 + 0.75 * ((cosine - low) / spread if spread > 0 else 1.0)
+    return Signal(scores, int(np.count_nonzero(scores)), ranks=True)
+
+
+def state(index: TenantIndex, events: Mapping[str, float], count: int) -> Signal:
+    """Return how much typed state says for each unit."""
+    scores = np.zeros(count)
+    for event_id, score in events.items():
+        row = index.row_of.get(event_id, count)
+        if row < count:
+            scores[row] = score
+    return Signal(scores, int(np.count_nonzero(scores)), ranks=True)
+
+
+def time(index: TenantIndex, times: tuple[TimeExpression, ...], count: int) -> Signal:
+    """Return 1 where a unit was observed within a time that the question names."""
+    scores = np.zeros(count)
+    observed = index.observed(count)
+    for expression in times:
+        if expression.start is None and expression.end is None:
+            continue
+        inside = np.ones(count, dtype=np.bool_)
+        if expression.start is not None:
+            inside &= observed >= instant_us(expression.start)
+        if expression.end is not None:
+            inside &= observed < instant_us(expression.end)
+        scores[inside] = 1.0
+    return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
+
+
+def actor(index: TenantIndex, plan: Plan, count: int) -> Signal:
+    """Return 1 where one whom the question names says it; nothing where only one speaks at all."""
+    named = index.actors_named(plan.entities)
+    if not named or len(index.actors) == 1:
+        return Signal(np.zeros(count), 0, ranks=False)
+    scores = np.isin(index.actor(count), named).astype(np.float64)
+    return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
+
+
+def first_hand(index: TenantIndex, count: int) -> Signal:
+    """Return 1 where it was not an assistant that said it, in a tenant where one speaks."""
+    if not index.has_assistant:
+        return Signal(np.zeros(count), 0, ranks=False)
+    scores = (~index.said_by_assistant(count)).astype(np.float64)
+    return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
+
+
+def session(index: TenantIndex, base: Scores, count: int) -> Signal:
+    """Return for each unit the best that its stream has to offer."""
+    streams = index.stream(count)
+    if count == 0 or int(streams.max()) == 0:
+        return Signal(np.zeros(count), 0, ranks=False)
+    best = np.zeros(int(streams.max()) + 1)
+    np.maximum.at(best, streams, base)
+    return Signal(stretched(best[streams]), len(best), ranks=False)
+
+
+def neighbours(index: TenantIndex, base: Scores, count: int) -> Signal:
+    """Return what the turns before and after have to offer, from the strongest turns only."""
+    scores = np.zeros(count)
+    strong = strongest(base, NEIGHBOURS_OF_MAX)
+    for steps, share in ((-2, TWO_AWAY), (-1, NEAR), (1, NEAR), (2, TWO_AWAY)):
+        beside = index.lexical.step(strong, steps, count=count)
+        there = beside != NO_ROW
+        np.maximum.at(scores, beside[there], share * base[strong[there]])
+    return Signal(stretched(scores), int(np.count_nonzero(scores)), ranks=True)
+
+
+def strongest(scores: Scores, limit: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the rows with the highest scores above 0, the best first; of equal ones the earlier."""
+    rows = np.flatnonzero(scores > 0)
+    if len(rows) > limit:
+        # Everything that ties with the last place is kept until the order is settled.
+        floor = np.partition(scores[rows], len(rows) - limit)[len(rows) - limit]
+        rows = rows[scores[rows] >= floor]
+    order: np.ndarray[tuple[int], np.dtype[np.int64]] = rows[np.lexsort((rows, -scores[rows]))][:limit]
+    return order.astype(np.int64)
+
+
+def stretched(scores: Scores) -> Scores:
+    """Return non-negative scores divided by their highest; all 0 if that is 0."""
+    highest = float(scores.max()) if len(scores) else 0.0
+    return scores / highest if highest > 0 else scores
+
+
+def _signal(scores: Scores) -> Signal:
+    return Signal(stretched(scores), int(np.count_nonzero(scores)), ranks=True)
