@@ -58,14 +58,16 @@ class AppendRequest(_Wire):
 
 
 class EventAnswer(_Wire):
-    """One event of the log, decrypted and checked against its hash."""
+    """One event of the log, decrypted and checked against its hash; `event` is null once erased."""
 
     tenant: str
     event_id: str
+    kind: str
     position: int
     commit: int
     recorded_at: str
-    event: EventDraft
+    erased: bool
+    event: EventDraft | None
 
 
 class ViewAnswer(_Wire):
@@ -270,7 +272,11 @@ class AskRequest(_Wire):
 
 
 class StoredContextAnswer(_Wire):
-    """A stored context: its canonical form (keyed digests stand where a reader sees text)."""
+    """
+    A stored context: its canonical form (keyed digests stand where a reader sees text).
+
+    `form` is null once it was erased.
+    """
 
     hash: str
     content_hash: str
@@ -288,15 +294,34 @@ class ReplayAnswer(_Wire):
 
 
 class VerifyAnswer(_Wire):
-    """What a recomputation of everything found. `ok` is false with at least one problem."""
+    """
+    What a recomputation of everything found. `ok` is false with at least one problem.
+
+    `head` is the hash that the log ends at: kept elsewhere, it proves later that nothing before it
+    was changed. `problems` are the first ones, `problems_count` is all.
+    """
 
     tenant: str
     ok: bool
     commits: int
     events: int
+    erased: int
     claims: int
+    trails: int
     head: str
     problems: list[str]
+    problems_count: int
+
+
+class ImportAnswer(_Wire):
+    """What an import brought in: `repeated` events were there already; `folded` is a commit."""
+
+    tenant: str
+    events: int
+    repeated: int
+    commit: int
+    folded: int
+    projection_failures: int
 
 
 class TenantAnswer(_Wire):
@@ -388,6 +413,7 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "event": EventDraft,
     "event-answer": EventAnswer,
     "history-answer": HistoryAnswer,
+    "import-answer": ImportAnswer,
     "ready-answer": ReadyAnswer,
     "receipt-answer": ReceiptAnswer,
     "replay-answer": ReplayAnswer,

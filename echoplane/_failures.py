@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from contracts.errors import (
+    AlreadyKnown,
     BadRequest,
     EchoplaneError,
     Fault,
@@ -41,6 +42,7 @@ HTTP_STATUSES: Final[tuple[tuple[type[EchoplaneError], int], ...]] = (
     (Forbidden, 403),
     (NotFound, 404),
     (IdempotencyConflict, 409),
+    (AlreadyKnown, 409),
     (LimitExceeded, 413),
     (BadRequest, 422),
     (Incorrect, 400),

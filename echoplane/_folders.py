@@ -21,6 +21,7 @@ import hashlib
 import importlib.util
 import os
 import pwd
+import re
 import shutil
 import stat
 import tempfile
@@ -112,6 +113,11 @@ class DataFolder:
             os.chown(folder, user.uid, user.gid)
         return folder
 
+    def outside(self) -> dict[str, Path]:
+        """Return the homes of servers that are not inside the data folder: a backup must know of them."""
+        links = (self.root / server for server in ("postgres", "redis"))
+        return {link.name: link.resolve() for link in links if link.is_symlink()}
+
     def discard(self) -> None:
         """Delete the data folder and what belongs to it elsewhere. Its servers must be stopped before."""
         for server in ("postgres", "redis"):
@@ -125,7 +131,9 @@ class DataFolder:
 
     def _socket_place(self, home: Path) -> Path:
         folder = home / "socket"
-        if len(os.fsencode(folder)) <= SOCKET_PATH_BYTES_MAX - SOCKET_NAME_BYTES:
+        short = len(os.fsencode(folder)) <= SOCKET_PATH_BYTES_MAX - SOCKET_NAME_BYTES
+        # PostgreSQL and its clients read a comma as the start of another folder or host.
+        if short and re.fullmatch(r"[\w./+@=~-]+", str(folder), flags=re.ASCII):
             return folder
         name = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
         if os.geteuid() == 0:

@@ -22,7 +22,7 @@ from echoplane._folders import DataFolder
 from echoplane._processes import POLL_SECONDS, ProcessRecord, SharedUse, exclusive, start_detached
 from echoplane._settings import PREFIX, Settings
 from echoplane._state import START_LOCK, STATE_FILE, USE_LOCK, Mode, PlaneState, living_state
-from echoplane._supervisor import end_roles, own_command
+from echoplane._supervisor import AlreadyRunning, Supervisor, end_roles, own_command
 
 START_SECONDS: Final = 120.0
 """The first start makes a database cluster, on a slow disk too."""
@@ -31,13 +31,14 @@ STOP_SECONDS: Final = 60.0
 
 def child_environment(settings: Settings) -> dict[str, str]:
     """Return our environment, with the settings that are paths made absolute: children work in `/`."""
-    # A child reads the same settings from the same variables.
+    # A child reads the same settings from the same variables; what was decided on our command line, too.
     environment = dict(os.environ)  # noqa: TID251 - handed on as it is, nothing is read from it
-    environment[f"{PREFIX}DATA_DIR"] = str(settings.data_dir.expanduser().absolute())
-    for name in ("model_dir", "master_key_file"):
+    for name in ("data_dir", "model_dir", "master_key_file"):
         path: Path | None = getattr(settings, name)
         if path is not None:
             environment[f"{PREFIX}{name.upper()}"] = str(path.expanduser().absolute())
+    for name in ("http_host", "http_port", "log_level"):
+        environment[f"{PREFIX}{name.upper()}"] = str(getattr(settings, name))
     return environment
 
 
@@ -61,9 +62,7 @@ async def use_plane(settings: Settings) -> AsyncIterator[Servers]:
     finally:
         try:
             if use.is_last():
-                state = living_state(folder)
-                if state is not None and state.mode is Mode.EPHEMERAL:
-                    await _end_supervisor(state)
+                await _end_ephemeral(settings, folder)
         finally:
             use.leave()
 
@@ -87,6 +86,27 @@ async def ensure_supervisor(settings: Settings, *, mode: Mode) -> PlaneState:
             if mode is Mode.UP and state.mode is Mode.EPHEMERAL:
                 child.signal(signal.SIGUSR1)
         return await _wait_ready(folder, child, mode=mode)
+
+
+async def claim_or_promote(settings: Settings, supervisor: Supervisor) -> bool:
+    """
+    Make this process the supervisor; false if there is one already, which then stays until `down`.
+
+    Raises:
+        Unavailable: The one that runs does not start up.
+    """
+    folder = DataFolder.at(settings.data_dir)
+    async with exclusive(folder.run / START_LOCK):
+        state = living_state(folder)
+        if state is None:
+            with contextlib.suppress(AlreadyRunning):
+                await supervisor.claim()
+                return True
+            raise Unavailable(part="supervisor", reason="another one is ending; try again")
+        if state.mode is Mode.EPHEMERAL:
+            state.process.signal(signal.SIGUSR1)
+        await _wait_ready(folder, state.process, mode=Mode.UP)
+        return False
 
 
 def _start_supervisor(settings: Settings, folder: DataFolder, *, mode: Mode) -> ProcessRecord:
@@ -141,6 +161,19 @@ async def stop_plane(settings: Settings) -> bool:
         running = await find_servers(settings) if state is None else None
         await stop_servers(settings)
     return state is not None or (running is not None and running.postgres is not None)
+
+
+async def _end_ephemeral(settings: Settings, folder: DataFolder) -> None:
+    """End what commands have started for themselves, after a supervisor that was killed too."""
+    state = PlaneState.read(folder)
+    if state is None or state.mode is not Mode.EPHEMERAL:
+        return
+    if state.process.is_alive():
+        await _end_supervisor(state)
+    else:
+        await end_roles(state)
+        await stop_servers(settings)
+        (folder.run / STATE_FILE).unlink(missing_ok=True)
 
 
 async def _end_supervisor(state: PlaneState) -> None:

@@ -221,15 +221,28 @@ async def _start(
         reap(pid)
         output = _since(log, written)
         if clock() >= deadline or not any(message in output for message in _TRANSIENT):
-            lines = _postmaster_lines(data)
-            if lines and lines[0].isdecimal() and is_zombie(int(lines[0])):
-                raise Unavailable(
-                    part="postgres",
-                    reason=f"the last one, process {lines[0]}, is dead and process 1 does not collect it; "
-                    f"in a container, run an init (docker run --init)",
-                )
-            raise Unavailable(part="postgres", reason=f"did not start, see {log}: {_tail(output)}")
+            reason = _why_locked(data) or f"did not start, see {log}: {_tail(output)}"
+            raise Unavailable(part="postgres", reason=reason)
         await asyncio.sleep(0.1)
+
+
+def _why_locked(data: Path) -> str | None:
+    """Say what a person can do where `postmaster.pid` is left over and PostgreSQL cannot see that."""
+    lines = _postmaster_lines(data)
+    if not lines or not lines[0].isdecimal():
+        return None
+    pid = int(lines[0])
+    if is_zombie(pid):
+        return (
+            f"the last one, process {pid}, is dead and process 1 does not collect it; "
+            f"in a container, run an init (docker run --init)"
+        )
+    if ProcessRecord.of(pid) is not None and _postmaster(data) is None:
+        return (
+            f"{data / 'postmaster.pid'} is left over from a crash and names process {pid}, which is no server "
+            f"of this folder; end that process, or delete the file if no server uses the folder from elsewhere"
+        )
+    return None
 
 
 async def _ready(data: Path, owner: ProcessRecord, *, deadline_seconds: float) -> PostgresAddress | None:

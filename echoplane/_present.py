@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
@@ -9,7 +10,7 @@ from typing import Any, Literal
 from contracts.answers import Answer
 from contracts.claims import Claim
 from contracts.contexts import ContextPack
-from contracts.events import Event, Receipt
+from contracts.events import ErasedEvent, Event, Receipt
 from contracts.proposals import Candidate, Proposal
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolution, Resolved, ResolvedSet, Rival
 from contracts.times import format_instant
@@ -31,9 +32,12 @@ from contracts.wire import (
     RivalAnswer,
     RouteAnswer,
     SourceAnswer,
+    StoredContextAnswer,
     ValidityAnswer,
+    VerifyAnswer,
     ViewAnswer,
 )
+from ledger.log import RecalledContext, StoredContext, VerifyReport
 
 
 def receipt_answer(receipt: Receipt) -> ReceiptAnswer:
@@ -49,14 +53,17 @@ def receipt_answer(receipt: Receipt) -> ReceiptAnswer:
     )
 
 
-def event_answer(tenant: str, event: Event) -> EventAnswer:
+def event_answer(tenant: str, event: Event | ErasedEvent) -> EventAnswer:
+    draft = event.draft if isinstance(event, Event) else None
     return EventAnswer(
         tenant=tenant,
         event_id=event.event_id,
+        kind=event.kind.value if isinstance(event, ErasedEvent) else event.draft.kind.value,
         position=event.position,
         commit=event.commit,
         recorded_at=format_instant(event.recorded_at),
-        event=event.draft,
+        erased=draft is None,
+        event=draft,
     )
 
 
@@ -168,6 +175,29 @@ def replay_answer(report: ReplayReport) -> ReplayAnswer:
         replayed=report.replayed_hash,
         differences=list(report.differences),
         erased=list(report.erased_event_ids),
+    )
+
+
+def context_form_answer(stored: RecalledContext) -> StoredContextAnswer:
+    return StoredContextAnswer(
+        hash=stored.context_hash,
+        content_hash=stored.content_hash,
+        form=json.loads(stored.form) if isinstance(stored, StoredContext) else None,
+    )
+
+
+def verify_answer(report: VerifyReport) -> VerifyAnswer:
+    return VerifyAnswer(
+        tenant=report.tenant,
+        ok=report.intact,
+        commits=report.commits,
+        events=report.events,
+        erased=report.erased,
+        claims=report.claims,
+        trails=report.trails,
+        head=report.head.hash.hex(),
+        problems=[str(problem) for problem in report.problems],
+        problems_count=report.problems_count,
     )
 
 

@@ -48,12 +48,17 @@ class RoleState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaneState:
-    """The supervisor's report. `ready` is when servers run and migrations are done."""
+    """
+    The supervisor's report.
+
+    `ready` is when servers run and migrations are done; `http` is where the API listens, if it does.
+    """
 
     mode: Mode
     process: ProcessRecord
     ready: bool
     failure: str | None
+    http: str | None
     roles: tuple[RoleState, ...]
 
     @classmethod
@@ -66,6 +71,7 @@ class PlaneState:
                 process=ProcessRecord(**stored["process"]),
                 ready=bool(stored["ready"]),
                 failure=stored["failure"],
+                http=stored["http"],
                 roles=tuple(
                     RoleState(
                         role=str(role["role"]),

@@ -14,7 +14,7 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -69,7 +69,9 @@ class Supervisor:
         self._roles: dict[Role, asyncio.Task[None]] = {}
         own = ProcessRecord.of(os.getpid())
         assert own is not None
-        self._state = PlaneState(mode=mode, process=own, ready=False, failure=None, roles=())
+        self._state = PlaneState(
+            mode=mode, process=own, ready=False, failure=None, http=self._address(mode), roles=()
+        )
 
     async def claim(self) -> None:
         """
@@ -89,9 +91,12 @@ class Supervisor:
         await end_roles(before)
         self._say()
 
-    async def run(self) -> None:
+    async def run(self, *, started: Callable[[], Awaitable[None]] | None = None) -> None:
         """
         Start everything, stay until told to stop, stop everything.
+
+        Args:
+            started: Called once, when servers run and roles are started.
 
         Raises:
             EchoplaneError: It could not start; the same words stand in the state file.
@@ -101,12 +106,14 @@ class Supervisor:
             loop.add_signal_handler(number, self._stopping.set)
         loop.add_signal_handler(signal.SIGUSR1, self._promote)
         stopped = asyncio.create_task(self._stopping.wait())
-        started = asyncio.create_task(self._start())
+        starting = asyncio.create_task(self._start())
         # Told to stop while still starting, it must not first finish a slow recovery.
-        await asyncio.wait({stopped, started}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({stopped, starting}, return_when=asyncio.FIRST_COMPLETED)
         try:
-            if started.done():
-                started.result()
+            if starting.done():
+                starting.result()
+                if started is not None:
+                    await started()
                 await self._watch()
         except Exception as error:
             failure = str(error) if isinstance(error, EchoplaneError) else type(error).__name__
@@ -114,9 +121,9 @@ class Supervisor:
             log.exception("plane_failed")
             raise
         finally:
-            started.cancel()
+            starting.cancel()
             stopped.cancel()
-            await asyncio.gather(started, stopped, return_exceptions=True)
+            await asyncio.gather(starting, stopped, return_exceptions=True)
             await self._stop()
 
     async def _start(self) -> None:
@@ -224,12 +231,19 @@ class Supervisor:
                 if descriptor is not None:
                     os.close(descriptor)
 
+    def _address(self, mode: Mode) -> str | None:
+        if mode is not Mode.UP:
+            return None
+        host = self._settings.http_host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._settings.http_port}"
+
     def _say(
         self, *, mode: Mode | None = None, ready: bool | None = None, failure: str | None = None
     ) -> None:
         self._state = replace(
             self._state,
             mode=self._state.mode if mode is None else mode,
+            http=self._address(self._state.mode if mode is None else mode),
             ready=self._state.ready if ready is None else ready,
             failure=failure,
         )

@@ -1,0 +1,65 @@
+"""
+The command line: parses, calls a use case, prints the answer.
+
+Exit codes stand in one table, `echoplane._failures`: 0, 1 (the verdict is no), and one for each
+category of error.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import typer
+from typer.exceptions import Abort, Exit, TyperException
+
+from contracts.errors import BadRequest, EchoplaneError
+from echoplane import _cli_ask, _cli_data, _cli_run
+from echoplane._cli_options import report
+from echoplane._failures import exit_code
+
+USAGE_EXIT: Final = 2
+
+app = typer.Typer(
+    name="echoplane",
+    help="A memory plane for long-running agents. Without `up`, a command starts what it needs and the "
+    "last one to finish stops it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+_cli_run.register(app)
+_cli_data.register(app)
+_cli_ask.register(app)
+
+
+def main() -> None:
+    """Run one command and exit with its code."""
+    sys.exit(execute(sys.argv[1:]))
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; errors are printed, never raised."""
+    as_json = "--json" in arguments
+    try:
+        result = app(args=list(arguments), prog_name="echoplane", standalone_mode=False)
+    except EchoplaneError as error:
+        report(error, as_json=as_json)
+        return exit_code(error)
+    except TyperException as error:
+        words = error.format_message() if hasattr(error, "format_message") else str(error)
+        if words:
+            report(BadRequest(field="command line", reason=words), as_json=as_json)
+        return USAGE_EXIT
+    except Exit as end:
+        return end.exit_code
+    except (Abort, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader of our output left; there is nobody to tell.
+        sys.stderr.close()
+        return 128 + signal.SIGPIPE
+    return result if isinstance(result, int) else 0

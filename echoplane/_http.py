@@ -1,0 +1,149 @@
+"""
+The HTTP door: guards, errors, one log line a request. Routes are in `_http_routes`.
+
+Nothing of a memory is logged or measured: routes appear as their template, never with a query string,
+a body or an id.
+"""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from contracts.errors import BadRequest, EchoplaneError, Fault, Forbidden, NotFound
+from echoplane._failures import error_answer, http_status, refusal
+from echoplane._http_metrics import Metrics
+from echoplane._http_routes import make_router
+from echoplane._wiring import Plane
+
+LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
+log = structlog.get_logger()
+
+
+def make_app(plane: Plane) -> FastAPI:
+    """Return the application over an open plane."""
+    app = FastAPI(
+        title="echoplane",
+        version=plane.version,
+        description="A memory plane: bitemporal facts, with proof of why this evidence and no other.",
+        # The interactive pages load their script from elsewhere; `/openapi.json` is all we serve.
+        docs_url=None,
+        redoc_url=None,
+    )
+    metrics = Metrics()
+    app.include_router(make_router(plane, metrics))
+    app.add_exception_handler(EchoplaneError, _on_error)
+    app.add_exception_handler(RequestValidationError, _on_error)
+    app.add_exception_handler(HTTPException, _on_error)
+    hosts = LOOPBACK_HOSTS | {plane.settings.http_host}
+    app.add_middleware(Guard, hosts=hosts, metrics=metrics)
+    return app
+
+
+async def _on_error(_request: Request, error: Exception) -> JSONResponse:
+    return answer_error(error)
+
+
+def answer_error(error: Exception) -> JSONResponse:
+    """Return the answer to any error; one that is none of ours says no more than that it happened."""
+    headers = None
+    match error:
+        case EchoplaneError():
+            known = error
+        case RequestValidationError():
+            known = _parameter(error)
+        case ValidationError():
+            known = refusal(error)
+        case HTTPException():
+            headers = error.headers
+            if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+                body = error_answer(BadRequest(field="method", reason="not allowed here"))
+                return JSONResponse(body.model_dump(mode="json"), status_code=405, headers=headers)
+            known = NotFound(what="route")
+        case _:
+            known = Fault("something unexpected went wrong; it is in the log")
+    body = error_answer(known)
+    return JSONResponse(body.model_dump(mode="json"), status_code=http_status(known), headers=headers)
+
+
+def _parameter(error: RequestValidationError) -> BadRequest:
+    first = error.errors()[0]
+    name = str(first["loc"][-1])
+    if first["type"] == "extra_forbidden":
+        return BadRequest(field=name, reason="unknown parameter")
+    return BadRequest(field=name, reason=str(first["msg"]).removeprefix("Value error, "))
+
+
+class Guard:
+    """Around every request: whose page may call, what is logged and measured, and no error unanswered."""
+
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str], metrics: Metrics) -> None:
+        self._app, self._hosts, self._metrics = app, hosts, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = int(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        structlog.contextvars.clear_contextvars()
+        try:
+            self._check(scope)
+            await self._app(scope, receive, watched)
+        except EchoplaneError as error:
+            await answer_error(error)(scope, receive, watched)
+        except Exception as error:
+            log.exception("request_failed")
+            await answer_error(error)(scope, receive, watched)
+        finally:
+            duration = time.perf_counter() - started
+            # The template of the route: a path itself names tenants and ids.
+            route = getattr(scope.get("route"), "path", "none")
+            self._metrics.observe(
+                route=route, method=scope["method"], status=status, duration_seconds=duration
+            )
+            log.info(
+                "request", route=route, method=scope["method"], status=status,
+                duration_ms=round(duration * 1000, 1),
+            )  # fmt: skip
+
+    def _check(self, scope: Scope) -> None:
+        """
+        Refuse names that a hostile page could have pointed at us, and pages of other origins.
+
+        Raises:
+            BadRequest: The request does not name one of our hosts.
+            Forbidden: It comes from a page that is not ours.
+        """
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
+        if _host_name(host) not in self._hosts:
+            raise BadRequest(field="Host", reason="not a name of this server")
+        origin = headers.get(b"origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise Forbidden(needs="calls from another origin")
+
+
+def _host_name(host: str) -> str | None:
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None

@@ -1,0 +1,262 @@
+"""The routes of the HTTP door. Each parses, calls a use case and maps its answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Any, Final, TypeVar
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from contracts import limits
+from contracts.errors import BadRequest, LimitExceeded, NotFound
+from contracts.grants import Grant, Right
+from contracts.times import KnownAt, ValidAt, parse_instant
+from contracts.trails import Question
+from contracts.views import ViewRequest, parse_generation
+from contracts.wire import (
+    AppendRequest,
+    AskAnswer,
+    AskRequest,
+    ErrorAnswer,
+    EventAnswer,
+    HealthAnswer,
+    HistoryAnswer,
+    ReadyAnswer,
+    ReceiptAnswer,
+    ReplayAnswer,
+    ResolveAnswer,
+    StoredContextAnswer,
+    TenantAnswer,
+)
+from echoplane._failures import refusal
+from echoplane._http_metrics import Metrics
+from echoplane._tokens import bearer_of, demand
+from echoplane._wiring import Plane
+
+ASK_BYTES_MAX: Final = 65_536
+ENVELOPE_BYTES: Final = 65_536
+"""What the body of an append may hold besides its events."""
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+class _Parameters(BaseModel):
+    """Parameters in the query string: unknown ones are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ReadParameters(_Parameters):
+    """Which view: instants with offset; `min_commit` waits, within a bound, for that commit."""
+
+    entity: str
+    relation: str
+    valid_at: str | None = None
+    known_at: str | None = None
+    generation: str | None = None
+    min_commit: Annotated[int | None, Query(ge=0)] = None
+
+
+class HistoryParameters(_Parameters):
+    """Which keys; all relations of the entity if none is named."""
+
+    entity: str
+    relation: str | None = None
+    known_at: str | None = None
+    generation: str | None = None
+    min_commit: Annotated[int | None, Query(ge=0)] = None
+
+
+def no_parameters(request: Request) -> None:
+    """Refuse every query parameter."""
+    for name in request.query_params:
+        raise BadRequest(field=name, reason="unknown parameter")
+
+
+def once_each(request: Request) -> None:
+    """Refuse a parameter that is given twice: which of them was meant?"""
+    for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if count > 1:
+            raise BadRequest(field=name, reason="given more than once")
+
+
+def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
+    """Return all routes."""
+    router = APIRouter(responses={"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}})
+    _add_health(router, plane, metrics)
+    _add_tenants(router, plane)
+    _add_events(router, plane, metrics)
+    _add_reads(router, plane)
+    _add_questions(router, plane, metrics)
+    return router
+
+
+async def _authorized(plane: Plane, request: Request, tenant: str, right: Right) -> Grant:
+    """
+    Return what the caller may do in an existing tenant.
+
+    Raises:
+        Unauthenticated: No valid token.
+        NotFound: The tenant is not the token's, or there is none; the two are not told apart.
+        Forbidden: The right is missing.
+    """
+    grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
+    demand(grant, tenant=tenant, right=right)
+    if not await plane.has_tenant(tenant):
+        raise NotFound(what="tenant")
+    return grant
+
+
+async def _body(request: Request, model: type[Body], *, bytes_max: int) -> Body:
+    """
+    Read and validate a JSON body.
+
+    Raises:
+        LimitExceeded: It is longer than its bound; not read to its end.
+        BadRequest: It is not JSON of this shape; names the first wrong field.
+    """
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > bytes_max:
+            raise LimitExceeded(limit="body bytes", allowed=bytes_max, given=len(raw))
+    try:
+        return model.model_validate_json(bytes(raw))
+    except ValidationError as error:
+        raise refusal(error) from None
+
+
+def _json_body(model: type[BaseModel]) -> dict[str, Any]:
+    # The body is validated as JSON text, so its schema is named here instead of by a parameter.
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _view(
+    *, valid_at: str | None, known_at: str | None, generation: str | None, min_commit: int | None
+) -> ViewRequest:
+    return ViewRequest(
+        valid_at=None if valid_at is None else ValidAt(parse_instant(valid_at, field="valid_at")),
+        known_at=None if known_at is None else KnownAt(parse_instant(known_at, field="known_at")),
+        generation=None if generation is None else parse_generation(generation),
+        min_commit=min_commit,
+    )
+
+
+def _add_health(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
+    @router.get("/healthz", dependencies=[Depends(no_parameters)])
+    async def healthz() -> HealthAnswer:
+        """The process lives."""
+        return HealthAnswer(status="ok")
+
+    @router.get("/readyz", dependencies=[Depends(no_parameters)])
+    async def readyz(response: Response) -> ReadyAnswer:
+        """Whether questions can be answered, and why not."""
+        answer = await plane.readiness()
+        response.status_code = 200 if answer.ready else 503
+        return answer
+
+    @router.get("/metrics", dependencies=[Depends(no_parameters)], response_class=Response)
+    async def measured() -> Response:
+        """Numbers for Prometheus."""
+        unfolded, dead = await plane.backlog()
+        metrics.stands(unfolded_commits=unfolded, dead_letters=dead)
+        return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _add_tenants(router: APIRouter, plane: Plane) -> None:
+    @router.put("/v1/{tenant}", dependencies=[Depends(no_parameters)])
+    async def put_tenant(tenant: str, request: Request) -> TenantAnswer:
+        """Make a tenant unless it is there. Needs the right `admin`."""
+        grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
+        demand(grant, tenant=tenant, right=Right.ADMIN)
+        return TenantAnswer(tenant=tenant, created=await plane.make_tenant(tenant))
+
+
+def _add_events(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
+    @router.post(
+        "/v1/{tenant}/events",
+        status_code=201,
+        dependencies=[Depends(no_parameters)],
+        openapi_extra=_json_body(AppendRequest),
+    )
+    async def append(tenant: str, request: Request, response: Response) -> ReceiptAnswer:
+        """Append all events as one commit, or none. 200 if the idempotency keys were known."""
+        grant = await _authorized(plane, request, tenant, Right.EMIT)
+        body = await _body(request, AppendRequest, bytes_max=limits.APPEND_BYTES_MAX + ENVELOPE_BYTES)
+        receipt = await plane.append(tenant, body.events, grant=grant, expected_version=body.expected_version)
+        if receipt.repeated:
+            response.status_code = 200
+        else:
+            metrics.appended(len(body.events))
+        return receipt
+
+    @router.get("/v1/{tenant}/events/{event_id}", dependencies=[Depends(no_parameters)])
+    async def event(tenant: str, event_id: str, request: Request) -> EventAnswer:
+        """One event, decrypted and checked against its hash."""
+        await _authorized(plane, request, tenant, Right.ASK)
+        return await plane.event(tenant, event_id)
+
+
+def _add_reads(router: APIRouter, plane: Plane) -> None:
+    @router.get("/v1/{tenant}/resolve", dependencies=[Depends(once_each)])
+    async def resolve(
+        tenant: str, request: Request, given: Annotated[ReadParameters, Query()]
+    ) -> ResolveAnswer:
+        """What stands on one key at a view."""
+        await _authorized(plane, request, tenant, Right.ASK)
+        view = _view(
+            valid_at=given.valid_at,
+            known_at=given.known_at,
+            generation=given.generation,
+            min_commit=given.min_commit,
+        )
+        return await plane.resolve(tenant, given.entity, given.relation, view)
+
+    @router.get("/v1/{tenant}/history", dependencies=[Depends(once_each)])
+    async def history(
+        tenant: str, request: Request, given: Annotated[HistoryParameters, Query()]
+    ) -> HistoryAnswer:
+        """Everything that was ever answered on an entity's keys, up to the cut."""
+        await _authorized(plane, request, tenant, Right.ASK)
+        view = _view(
+            valid_at=None, known_at=given.known_at, generation=given.generation, min_commit=given.min_commit
+        )
+        return await plane.history(tenant, given.entity, given.relation, view)
+
+
+def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
+    @router.post(
+        "/v1/{tenant}/ask", dependencies=[Depends(no_parameters)], openapi_extra=_json_body(AskRequest)
+    )
+    async def ask(tenant: str, request: Request) -> AskAnswer:
+        """Answer a question from resolved state, or hand out the evidence."""
+        await _authorized(plane, request, tenant, Right.ASK)
+        body = await _body(request, AskRequest, bytes_max=ASK_BYTES_MAX)
+        answer = await plane.ask(
+            tenant,
+            Question(
+                text=body.question, budget_tokens=body.budget, disclose_conflicts=body.disclose_conflicts
+            ),
+            _view(
+                valid_at=body.valid_at,
+                known_at=body.known_at,
+                generation=body.generation,
+                min_commit=body.min_commit,
+            ),
+        )
+        metrics.answered(status=answer.status, degraded=answer.degraded)
+        return answer
+
+    @router.get("/v1/{tenant}/contexts/{context_hash}", dependencies=[Depends(no_parameters)])
+    async def context(tenant: str, context_hash: str, request: Request) -> StoredContextAnswer:
+        """A stored context in its canonical form."""
+        await _authorized(plane, request, tenant, Right.ASK)
+        return await plane.context(tenant, context_hash)
+
+    @router.post("/v1/{tenant}/contexts/{context_hash}/replay", dependencies=[Depends(no_parameters)])
+    async def replay(tenant: str, context_hash: str, request: Request) -> ReplayAnswer:
+        """Build the context anew from the ledger and compare."""
+        await _authorized(plane, request, tenant, Right.ASK)
+        return await plane.replay(tenant, context_hash)

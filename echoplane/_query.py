@@ -1,0 +1,199 @@
+"""
+The query path: plan → propose → resolve → close → pack → realize → trail.
+
+The view is pinned first; then everything is read in one REPEATABLE READ snapshot. Discovery proposes
+and the ledger decides: what is proposed is read again from the ledger at the pinned cut.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import structlog
+from ledger.closure import close
+from ledger.resolve import pin, resolve_many
+
+from contracts import limits
+from contracts.answers import Answer
+from contracts.contexts import ContextPack
+from contracts.errors import Unavailable
+from contracts.events import ErasedEvent
+from contracts.ports import Discovery, TokenCounter
+from contracts.proposals import KeyProposal, Proposal
+from contracts.resolutions import KeyResolution
+from contracts.trails import Question, Rebuilt, Trail
+from contracts.views import View, ViewRequest
+from discovery import propose_from_state
+from echoplane._digests import KeyedDigests
+from ledger.log import (
+    Database,
+    event_keys,
+    new_trail_id,
+    read_events_by_id,
+    store_recall,
+    tenant_keys,
+)
+from packing import answer_digest, event_ids, pack
+from realize import realize
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Everything that one question brought about."""
+
+    answer: Answer
+    pack: ContextPack
+    proposal: Proposal
+    resolutions: tuple[KeyResolution, ...]
+    trail: Trail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Built:
+    answer: Answer
+    answer_digest: str
+    pack: ContextPack
+    resolutions: tuple[KeyResolution, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """Implements `contracts.ports.QueryPath`: asking and rebuilding run the same steps."""
+
+    database: Database
+    discovery: Discovery
+    counter: TokenCounter
+    configuration_hash: str
+
+    async def ask(self, tenant: str, question: Question, request: ViewRequest, *, wait_ms: int) -> Asked:
+        """
+        Answer a question and store its trail.
+
+        Raises:
+            NotYet: The view asked for is not folded within the wait.
+            NotFound: No such tenant.
+            IntegrityFault: Something read does not match what covers it.
+        """
+        view = await pin(self.database, tenant, request, wait_ms=wait_ms)
+        started = time.perf_counter()
+        proposal = await self._propose(tenant, question, view)
+        proposed = time.perf_counter()
+        built = await self._build(
+            tenant,
+            question=question,
+            view=view,
+            proposal=proposal,
+            configuration_hash=self.configuration_hash,
+        )
+        trail = Trail(
+            trail_id=new_trail_id(self.database),
+            tenant=tenant,
+            question=question,
+            view=view,
+            proposal=proposal,
+            configuration_hash=self.configuration_hash,
+            context_hash=built.pack.context_hash,
+            content_hash=built.pack.content_hash,
+            answer_digest=built.answer_digest,
+        )
+        await store_recall(self.database, tenant, trail, built.pack)
+        log.info(
+            "answered",
+            status=built.answer.status.value,
+            degraded=proposal.degraded,
+            candidates_count=len(proposal.candidates),
+            keys_count=len(built.resolutions),
+            propose_ms=round((proposed - started) * 1000, 1),
+            build_ms=round((time.perf_counter() - proposed) * 1000, 1),
+        )
+        return Asked(
+            answer=built.answer,
+            pack=built.pack,
+            proposal=proposal,
+            resolutions=built.resolutions,
+            trail=trail,
+        )
+
+    async def rebuild(self, *, tenant: str, trail: Trail) -> Rebuilt:
+        """Run everything after `propose` again, from what a trail holds; see the port."""
+        built = await self._build(
+            tenant,
+            question=trail.question,
+            view=trail.view,
+            proposal=trail.proposal,
+            configuration_hash=trail.configuration_hash,
+        )
+        return Rebuilt(
+            pack=built.pack,
+            answer_digest=built.answer_digest,
+            erased_event_ids=await self._erased(tenant, trail.proposal),
+        )
+
+    async def _erased(self, tenant: str, proposal: Proposal) -> tuple[str, ...]:
+        named = sorted({event_id for candidate in proposal.candidates for event_id in candidate.event_ids})
+        async with self.database.snapshot(tenant) as connection:
+            keys = await tenant_keys(self.database, tenant, connection)
+            found = await read_events_by_id(connection, keys, named)
+        return tuple(event_id for event_id in named if isinstance(found.get(event_id), ErasedEvent))
+
+    async def _propose(self, tenant: str, question: Question, view: View) -> Proposal:
+        try:
+            return await self.discovery.propose(tenant=tenant, question=question, view=view)
+        except Unavailable as error:
+            log.warning("discovery_unavailable", part=error.part)
+            async with self.database.snapshot(tenant) as connection:
+                keys = await tenant_keys(self.database, tenant, connection)
+                return await propose_from_state(connection, keys, question=question, view=view)
+
+    async def _build(
+        self, tenant: str, *, question: Question, view: View, proposal: Proposal, configuration_hash: str
+    ) -> _Built:
+        wanted = _keys(proposal)
+        async with self.database.snapshot(tenant) as connection:
+            keys = await tenant_keys(self.database, tenant, connection)
+            resolutions = tuple(
+                await resolve_many(connection, keys, view, [(key.entity, key.relation) for key in wanted])
+            )
+            closures = await close(
+                connection,
+                keys,
+                view,
+                resolutions=resolutions,
+                answer_keys=[(key.entity, key.relation) for key in wanted if key.named],
+                candidates=proposal.candidates,
+                plan=proposal.plan,
+            )
+            digests = KeyedDigests(
+                tenant=keys, events=await event_keys(connection, keys, event_ids(resolutions))
+            )
+        packed = pack(
+            question=question,
+            plan=proposal.plan,
+            view=view,
+            proposal=proposal,
+            closures=closures,
+            resolutions=resolutions,
+            digests=digests,
+            counter=self.counter,
+            configuration_hash=configuration_hash,
+        )
+        answer = realize(
+            question=question, plan=proposal.plan, proposal=proposal, resolutions=resolutions, pack=packed
+        )
+        return _Built(
+            answer=answer,
+            answer_digest=answer_digest(answer, digests),
+            pack=packed,
+            resolutions=resolutions,
+        )
+
+
+def _keys(proposal: Proposal) -> tuple[KeyProposal, ...]:
+    """Return the keys to resolve: named ones first, the best of the others, each once, bounded."""
+    ranked = sorted(proposal.keys, key=lambda key: (not key.named, -key.score_ppm, key.entity, key.relation))
+    once = {(key.entity, key.relation): key for key in reversed(ranked)}
+    kept = sorted(once.values(), key=lambda key: (not key.named, -key.score_ppm, key.entity, key.relation))
+    return tuple(kept[: limits.KEYS_MAX])

@@ -1,0 +1,77 @@
+"""How a plane stands, read from outside: nothing is started."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from contracts.errors import EchoplaneError
+from contracts.wire import RoleStatus, StatusAnswer, TenantStatus
+from echoplane._clock import wall_clock
+from echoplane._embedded import find_servers
+from echoplane._folders import DataFolder
+from echoplane._keys import load_master_key
+from echoplane._settings import Settings
+from echoplane._state import Mode, PlaneState, RoleState, living_state
+from ledger import log as ledger_log
+
+
+async def read_status(settings: Settings) -> StatusAnswer:
+    """Return the supervisor's report, checked against the processes, and each tenant's standing."""
+    root = settings.data_dir.expanduser().absolute()
+    state = living_state(DataFolder.at(root)) if root.is_dir() else None
+    up = state is not None and state.ready and state.mode is Mode.UP
+    mode: Literal["up", "ephemeral", "down"] = "down" if state is None else state.mode.value
+    return StatusAnswer(
+        up=up,
+        mode=mode,
+        supervisor=None if state is None else state.process.pid,
+        data_dir=str(root),
+        http=None if state is None else state.http,
+        roles=[] if state is None else [_role(role) for role in _ordered(state)],
+        tenants=await read_standing(settings) if state is not None and state.ready else [],
+    )
+
+
+async def read_standing(settings: Settings) -> list[TenantStatus]:
+    """Return where each tenant stands; nothing if the database does not answer."""
+    try:
+        servers = await find_servers(settings)
+        if servers is None:
+            return []
+        database = ledger_log.open_database(
+            plane_url=servers.database.plane,
+            relay_url=servers.database.relay,
+            master_key=load_master_key(settings, DataFolder.at(settings.data_dir)),
+            clock=wall_clock,
+        )
+        try:
+            return [tenant_status(one) for one in await ledger_log.standings(database)]
+        finally:
+            await database.close()
+    except EchoplaneError:
+        return []
+
+
+def tenant_status(one: ledger_log.Standing) -> TenantStatus:
+    return TenantStatus(
+        tenant=one.tenant,
+        head=one.head,
+        cursor=one.cursor,
+        epoch=one.epoch,
+        lag=one.head - one.cursor,
+        dead_letters=one.dead_letters,
+    )
+
+
+def _ordered(state: PlaneState) -> list[RoleState]:
+    return sorted(state.roles, key=lambda role: role.role)
+
+
+def _role(role: RoleState) -> RoleStatus:
+    alive = role.process is not None and role.process.is_alive()
+    return RoleStatus(
+        role=role.role,
+        pid=role.process.pid if role.process is not None and alive else None,
+        state="running" if alive else "waiting",
+        restarts=role.restarts,
+    )

@@ -1,0 +1,271 @@
+"""
+An open plane: the parts that answer, put together once, and the use cases that doors call.
+
+Doors decide nothing and neither does this module: it passes requests on and presents what comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version as installed_version
+from typing import Final
+
+from ledger.resolve import history, pin, resolve
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from audit import replay
+from contracts import limits
+from contracts.errors import EchoplaneError, Unavailable
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT, Grant
+from contracts.trails import Question
+from contracts.views import ViewRequest
+from contracts.wire import (
+    AskAnswer,
+    EventAnswer,
+    HistoryAnswer,
+    ReadyAnswer,
+    ReceiptAnswer,
+    ReplayAnswer,
+    ResolveAnswer,
+    StoredContextAnswer,
+    TenantStatus,
+    TokenAnswer,
+    VerifyAnswer,
+)
+from discovery import Client, model_digest
+from echoplane import _present as present
+from echoplane._clock import wall_clock
+from echoplane._configuration import configuration_hash
+from echoplane._embedded import Servers
+from echoplane._folders import DataFolder
+from echoplane._keys import load_master_key
+from echoplane._plane import use_plane
+from echoplane._query import Path
+from echoplane._settings import Settings
+from echoplane._status import tenant_status
+from echoplane._tokens import ensure_local_token, is_local
+from ledger import log as ledger_log
+from packing import ApproximateCounter
+from projection import RuleProjector
+
+FOLD_STALL_SECONDS: Final = 60.0
+"""An import gives up waiting for its fold when nothing has moved for this long."""
+_POLL_SECONDS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """The use cases. `wait_ms` bounds how long a read waits for a commit to be folded."""
+
+    settings: Settings
+    servers: Servers
+    database: ledger_log.Database
+    path: Path
+    discovery: Client
+    local_token: str = field(repr=False)
+    wait_ms: int
+
+    @property
+    def version(self) -> str:
+        return installed_version("echoplane")
+
+    # --- who may -----------------------------------------------------------------------------
+
+    async def grant_of(self, bearer: str) -> Grant:
+        """
+        Return what a token grants.
+
+        Raises:
+            Unauthenticated: It is none of ours.
+        """
+        if is_local(bearer, self.local_token):
+            return LOCAL_GRANT
+        return await ledger_log.find_grant(self.database, bearer)
+
+    async def has_tenant(self, tenant: str) -> bool:
+        return await ledger_log.tenant_exists(self.database, tenant)
+
+    async def make_tenant(self, tenant: str) -> bool:
+        """Make a tenant unless it is there; True if this call made it."""
+        return await ledger_log.create_tenant(self.database, tenant)
+
+    async def make_token(self, tenant: str, grant: Grant, *, label: str) -> TokenAnswer:
+        token = await ledger_log.create_token(
+            self.database,
+            tenant,
+            rights=grant.rights,
+            actors=grant.actors,
+            classes=grant.classes,
+            label=label,
+        )
+        return TokenAnswer(
+            tenant=tenant,
+            token=token,
+            label=label,
+            rights=sorted(right.value for right in grant.rights),
+            actors=sorted(grant.actors),
+            classes=sorted(grant.classes),
+        )
+
+    # --- events ------------------------------------------------------------------------------
+
+    async def append(
+        self, tenant: str, drafts: Sequence[EventDraft], *, grant: Grant, expected_version: int | None
+    ) -> ReceiptAnswer:
+        receipt = await ledger_log.append(
+            self.database, tenant, drafts, grant=grant, expected_version=expected_version
+        )
+        return present.receipt_answer(receipt)
+
+    async def event(self, tenant: str, event_id: str) -> EventAnswer:
+        return present.event_answer(tenant, await ledger_log.read_event(self.database, tenant, event_id))
+
+    async def verify(self, tenant: str) -> VerifyAnswer:
+        return present.verify_answer(await ledger_log.verify(self.database, tenant))
+
+    # --- reads -------------------------------------------------------------------------------
+
+    async def after_last_commit(self, tenant: str, request: ViewRequest) -> ViewRequest:
+        """Return the request, made to wait for everything that is in the tenant's log now."""
+        async with self.database.snapshot(tenant) as connection:
+            commit = (await ledger_log.head(connection)).commit
+        return replace(request, min_commit=max(commit, request.min_commit or 0))
+
+    async def resolve(self, tenant: str, entity: str, relation: str, request: ViewRequest) -> ResolveAnswer:
+        view = await pin(self.database, tenant, request, wait_ms=self.wait_ms)
+        async with self.database.snapshot(tenant) as connection:
+            keys = await ledger_log.tenant_keys(self.database, tenant, connection)
+            return present.resolve_answer(await resolve(connection, keys, view, entity, relation))
+
+    async def history(
+        self, tenant: str, entity: str, relation: str | None, request: ViewRequest
+    ) -> HistoryAnswer:
+        view = await pin(self.database, tenant, request, wait_ms=self.wait_ms)
+        async with self.database.snapshot(tenant) as connection:
+            keys = await ledger_log.tenant_keys(self.database, tenant, connection)
+            found = await history(connection, keys, entity, relation, epoch=view.epoch, cut=view.cut)
+        return present.history_answer(found, entity=entity, relation=relation, view=view)
+
+    async def ask(self, tenant: str, question: Question, request: ViewRequest) -> AskAnswer:
+        asked = await self.path.ask(tenant, question, request, wait_ms=self.wait_ms)
+        return present.ask_answer(
+            answer=asked.answer,
+            pack=asked.pack,
+            proposal=asked.proposal,
+            resolutions=asked.resolutions,
+            trail=asked.trail,
+        )
+
+    async def context(self, tenant: str, context_hash: str) -> StoredContextAnswer:
+        stored = await ledger_log.read_context(self.database, tenant, context_hash)
+        return present.context_form_answer(stored)
+
+    async def replay(self, tenant: str, context_hash: str) -> ReplayAnswer:
+        return present.replay_answer(await replay(self.path, self.database, tenant, context_hash))
+
+    # --- how it stands -----------------------------------------------------------------------
+
+    async def standing(self) -> list[TenantStatus]:
+        """Return where each tenant's log and serving epoch stand: numbers and states alone."""
+        return [tenant_status(one) for one in await ledger_log.standings(self.database)]
+
+    async def backlog(self) -> tuple[int, int]:
+        """Return the commits of all tenants that wait to be folded, and the dead letters."""
+        standing = await self.standing()
+        return sum(one.lag for one in standing), sum(one.dead_letters for one in standing)
+
+    async def wait_folded(self, tenant: str, commit: int) -> TenantStatus:
+        """
+        Wait until a commit is folded or an event stops the fold, as long as it moves.
+
+        Raises:
+            Unavailable: Nothing moved for `FOLD_STALL_SECONDS`.
+        """
+        clock = asyncio.get_running_loop().time
+        moved, cursor = clock(), -1
+        while True:
+            one = next(found for found in await self.standing() if found.tenant == tenant)
+            if one.cursor >= commit or one.dead_letters:
+                return one
+            if one.cursor != cursor:
+                moved, cursor = clock(), one.cursor
+            if clock() - moved > FOLD_STALL_SECONDS:
+                raise Unavailable(
+                    part="worker", reason=f"folded to {one.cursor} of {commit} and stands still"
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def readiness(self) -> ReadyAnswer:
+        """Return whether questions can be answered. Without discovery or Redis they are, less well."""
+        parts: dict[str, str] = {}
+        ready = True
+        try:
+            standing = await self.standing()
+            parts["database"] = "ok"
+            dead = sum(one.dead_letters > 0 for one in standing)
+            parts["fold"] = f"stopped for {dead} tenants: see `echoplane doctor`" if dead else "ok"
+        except EchoplaneError as error:
+            ready, parts["database"] = False, error.code
+        parts["discovery"] = "ok" if await self.discovery.is_there() else "down: answers are degraded"
+        parts["redis"] = (
+            "ok" if await _answers(self.servers.redis_url) else "down: folding waits for its poll"
+        )
+        return ReadyAnswer(ready=ready, parts=parts)
+
+
+async def _answers(redis_url: str) -> bool:
+    try:
+        async with Redis.from_url(redis_url, socket_timeout=1, socket_connect_timeout=1) as client:
+            await client.ping()
+    except (RedisError, OSError):
+        return False
+    return True
+
+
+@contextlib.asynccontextmanager
+async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> AsyncIterator[Plane]:
+    """Put the parts together over running servers, and take them apart at the end."""
+    folder = DataFolder.at(settings.data_dir)
+    database = ledger_log.open_database(
+        plane_url=servers.database.plane,
+        relay_url=servers.database.relay,
+        master_key=load_master_key(settings, folder),
+        clock=wall_clock,
+    )
+    counter = ApproximateCounter()
+    client = Client(discovery_socket(folder))
+    try:
+        yield Plane(
+            settings=settings,
+            servers=servers,
+            database=database,
+            discovery=client,
+            path=Path(
+                database=database,
+                discovery=client,
+                counter=counter,
+                configuration_hash=configuration_hash(
+                    projector=RuleProjector().version, model_digest=model_digest(), counter=counter.name
+                ),
+            ),
+            local_token=ensure_local_token(folder),
+            wait_ms=wait_ms,
+        )
+    finally:
+        await client.close()
+        await database.close()
+
+
+@contextlib.asynccontextmanager
+async def with_plane(settings: Settings) -> AsyncIterator[Plane]:
+    """Hold a running plane, the one that is up or an ephemeral one, for a command of this machine."""
+    async with (
+        use_plane(settings) as servers,
+        open_plane(settings, servers, wait_ms=limits.WAIT_MS_MAX) as plane,
+    ):
+        yield plane
