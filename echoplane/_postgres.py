@@ -239,8 +239,9 @@ def _why_locked(data: Path) -> str | None:
         )
     if ProcessRecord.of(pid) is not None and _postmaster(data) is None:
         return (
-            f"{data / 'postmaster.pid'} is left over from a crash and names process {pid}, which is no server "
-            f"of this folder; end that process, or delete the file if no server uses the folder from elsewhere"
+            f"{data / 'postmaster.pid'} is left over from a crash and names process {pid}, which is no "
+            f"server of this folder; end that process, or, if no server uses the folder from elsewhere, "
+            f"delete the file"
         )
     return None
 

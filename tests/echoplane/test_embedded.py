@@ -28,9 +28,9 @@ from echoplane._embedded import (
     stop_servers,
     use_servers,
 )
-from echoplane._folders import DataFolder
+from echoplane._folders import DataFolder, server_user
 from echoplane._postgres import SUPERUSER, PostgresAddress, ensure_postgres, find_postgres, stop_postgres
-from echoplane._processes import ProcessRecord, is_zombie, start_detached
+from echoplane._processes import ProcessRecord, is_zombie, reap, start_detached
 from echoplane._redis import ensure_redis, find_redis, stop_redis
 from echoplane._settings import Settings
 
@@ -225,6 +225,29 @@ async def test_a_cluster_of_another_version_is_refused_and_left_alone(folder):
         await ensure_postgres(folder, settings={})
 
     assert (data / "PG_VERSION").read_text() == "17\n"
+
+
+async def test_a_lock_left_over_that_names_a_living_stranger_is_explained_and_kept(folder, monkeypatch):
+    address = await ensure_postgres(folder, settings={})
+    os.kill(address.pid, signal.SIGKILL)
+    while not is_zombie(address.pid):
+        await asyncio.sleep(0.01)
+    reap(address.pid)
+    user = server_user()
+    log = folder.log / "sleep.log"
+    stranger = start_detached(["/bin/sleep", "60"], log=log, environment={}, user=user)
+    lock = folder.home("postgres") / "data" / "postmaster.pid"
+    lock.write_text(lock.read_text().replace(str(address.pid), str(stranger), 1))
+    monkeypatch.setattr("echoplane._postgres.LOCK_RETRY_SECONDS", 0.2)
+
+    with pytest.raises(Unavailable, match=f"names process {stranger}, which is no server"):
+        await ensure_postgres(folder, settings={})
+
+    assert lock.exists()
+    record = ProcessRecord.of(stranger)
+    assert record is not None
+    assert record.signal(signal.SIGKILL)
+    assert await record.ended(within_seconds=5)
 
 
 async def test_a_setting_that_the_server_refuses_is_said_with_its_reason(folder):
