@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.claims import ASSISTANT, USER, Claim
-from contracts.events import Event
+from contracts.events import ErasedEvent, Event
 from discovery._arrays import Column
 from discovery._embedder import Vectors
 from discovery._lexical import Lexical
@@ -46,6 +46,8 @@ class TenantIndex:
         self.vectors: Column | None = Column(np.float32, width=dimensions)
         self.position = 0
         """Events up to here were read."""
+        self.last_commit = 0
+        """The commit of the last of them."""
         self.complete_commit = 0
         """Every event of commits up to here was read."""
         self.has_assistant = False
@@ -73,9 +75,11 @@ class TenantIndex:
 
     # --- upkeep ---------------------------------------------------------------------------------
 
-    def add_event(self, event: Event) -> None:
-        """Add the next event of the log."""
-        self.position = event.position
+    def add(self, event: Event | ErasedEvent) -> None:
+        """Add the next event of the log; of an erased one, only that it stands there."""
+        self.position, self.last_commit = event.position, event.commit
+        if isinstance(event, ErasedEvent):
+            return
         draft = event.draft
         self.names.add_entity(draft.actor.id, commit=event.commit)
         for subject in draft.subjects:

@@ -57,7 +57,9 @@ class ClaimBook:
         self._of_term: dict[str, array[int]] = {}
         self._aliases: dict[str, dict[str, int]] = {}
         self.position = 0
-        """Every claim of events up to here was added."""
+        """Claims of events up to here were added."""
+        self.complete_commit = 0
+        """Every claim of commits up to here was added."""
 
     def __len__(self) -> int:
         return len(self._events)

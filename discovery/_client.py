@@ -1,0 +1,98 @@
+"""The query path's end of the private socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from contracts.errors import LimitExceeded, Unavailable
+from contracts.proposals import Proposal
+from contracts.trails import Question
+from contracts.views import View
+from discovery._wire import (
+    ANSWER_BYTES_MAX,
+    DropRequest,
+    Health,
+    HealthRequest,
+    decode_proposal,
+    encode_propose,
+    encode_request,
+    raise_error,
+    read_frame,
+    write_frame,
+)
+
+CONNECT_SECONDS: Final = 2.0
+ANSWER_SECONDS: Final = 12.0
+"""Longer than the service gives itself: it answers that it was late before we stop listening."""
+
+
+class Client:
+    """
+    Asks the discovery service; implements `contracts.ports.Discovery`.
+
+    A connection a call, on a socket in a private folder: nothing to keep alive or to reset when the
+    service restarts.
+    """
+
+    def __init__(self, socket_path: Path, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self._socket_path = socket_path
+        self._answer_seconds = answer_seconds
+
+    async def propose(self, *, tenant: str, question: Question, view: View) -> Proposal:
+        """
+        Return candidates for a question.
+
+        Raises:
+            Unavailable: It is down, busy, or did not answer in time; go on with typed state, degraded.
+            NotFound: No such tenant.
+            BadRequest: The question or the view is out of bounds.
+        """
+        return decode_proposal(await self._call(encode_propose(tenant=tenant, question=question, view=view)))
+
+    async def health(self) -> Health:
+        """
+        Return how the service is.
+
+        Raises:
+            Unavailable: It is down.
+        """
+        data = await self._call(encode_request(HealthRequest(operation="health")))
+        try:
+            return Health.model_validate_json(data)
+        except ValidationError as error:
+            raise Unavailable(part="discovery", reason="its answer cannot be read") from error
+
+    async def drop_index(self, tenant: str) -> None:
+        """
+        Have the service forget a tenant's index and delete its vectors; it is rebuilt when next asked.
+
+        Raises:
+            Unavailable: It is down.
+        """
+        await self._call(encode_request(DropRequest(operation="drop_index", tenant=tenant)))
+
+    async def _call(self, request: bytes) -> bytes:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                reader, writer = await asyncio.open_unix_connection(self._socket_path)
+        except (OSError, TimeoutError) as error:
+            raise Unavailable(part="discovery", reason="the service is down") from error
+        try:
+            async with asyncio.timeout(self._answer_seconds):
+                await write_frame(writer, request)
+                answer = await read_frame(reader, bytes_max=ANSWER_BYTES_MAX)
+        except TimeoutError as error:
+            raise Unavailable(part="discovery", reason="no answer in time") from error
+        except (OSError, asyncio.IncompleteReadError, LimitExceeded) as error:
+            raise Unavailable(part="discovery", reason="the connection broke off") from error
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+        raise_error(answer)
+        return answer

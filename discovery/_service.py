@@ -1,0 +1,242 @@
+"""The discovery service: a process of its own behind a socket in a private folder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from contracts.errors import EchoplaneError, Unavailable
+from contracts.proposals import Proposal, RouteState
+from contracts.trails import Question
+from contracts.views import View
+from discovery import _signals as signals
+from discovery._embedder import Embedder
+from discovery._index import TenantIndex
+from discovery._keeper import Keeper, drop_index
+from discovery._planner import plan_question
+from discovery._propose import ROUTE_TOP, Dense, compose
+from discovery._wakeups import listen, watch
+from discovery._wire import (
+    REQUEST_BYTES_MAX,
+    DropRequest,
+    Health,
+    HealthRequest,
+    ProposeRequest,
+    decode_request,
+    encode_error,
+    encode_proposal,
+    read_frame,
+    write_frame,
+)
+from ledger import log
+
+REQUESTS_MAX: Final = 64
+"""Requests served at once; one more is told to come again."""
+REQUEST_SECONDS: Final = 10.0
+"""For one request, from its first byte to its answer."""
+CATCH_UP_SECONDS: Final = 4.0
+"""How long a question waits for its index to reach the cut; then it is answered with what there is."""
+SOCKET_PATH_BYTES_MAX: Final = 107
+"""What fits into a socket's address."""
+
+assert CATCH_UP_SECONDS < REQUEST_SECONDS
+
+_log = structlog.get_logger(__name__)
+
+
+class Service:
+    """Answers requests from a keeper's indexes."""
+
+    def __init__(
+        self, db: log.Database, keeper: Keeper, *, catch_up_seconds: float = CATCH_UP_SECONDS
+    ) -> None:
+        self._db = db
+        self._keeper = keeper
+        self._catch_up_seconds = catch_up_seconds
+        self._serving = 0
+        self.embedder_failed = False
+        """Whether the embedder could not be made: the dense route says so in each report."""
+
+    async def propose(self, *, tenant: str, question: Question, view: View) -> Proposal:
+        """
+        Return candidates for a question.
+
+        Raises:
+            NotFound: No such tenant.
+            Unavailable: The database is down.
+        """
+        index = await self._keeper.ready(
+            tenant, cut=view.cut, epoch=view.epoch, wait_seconds=self._catch_up_seconds
+        )
+        dense = await self._dense(tenant, index, question.text, view.cut)
+        # From here on nothing waits: the index cannot grow between one route and the next.
+        plan = plan_question(question.text, index.names.at(view.cut), valid_at=view.valid_at)
+        late = index.complete_commit < view.cut
+        return compose(index, plan, question.text, view=view, late=late, dense=dense)
+
+    async def _dense(self, tenant: str, index: TenantIndex, text: str, cut: int) -> Dense:
+        started = time.perf_counter_ns()
+        vector = await self._keeper.embed_question(signals.dense_question(index, text))
+        if vector is None:
+            if not self.embedder_failed:
+                return Dense(state=RouteState.LATE, vector=None, nearest=None, duration_us=0)
+            return Dense(state=RouteState.FAILED, vector=None, nearest=None, duration_us=0)
+        nearest = None
+        if index.vectors is None:
+            nearest = await self._keeper.nearest(
+                tenant, index, vector, count=index.count_at(cut), limit=ROUTE_TOP
+            )
+        return Dense(
+            state=RouteState.OK,
+            vector=None if nearest is not None else vector,
+            nearest=nearest,
+            duration_us=(time.perf_counter_ns() - started) // 1_000,
+        )
+
+    async def drop(self, tenant: str) -> None:
+        """Forget a tenant's index and delete its vectors."""
+        self._keeper.forget(tenant)
+        await drop_index(self._db, tenant)
+        self._keeper.forget(tenant)
+
+    def health(self) -> Health:
+        """Return how the service is."""
+        return self._keeper.health()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection: one request, one answer."""
+        self._serving += 1
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                await write_frame(writer, await self._answer(reader))
+        except (TimeoutError, OSError, asyncio.IncompleteReadError):
+            # Whoever asked has gone, or takes too long to say what they want.
+            _log.info("connection_given_up")
+        finally:
+            self._serving -= 1
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _answer(self, reader: asyncio.StreamReader) -> bytes:
+        started = time.perf_counter_ns()
+        operation = "unread"
+        try:
+            self._check_busy()
+            request = decode_request(await read_frame(reader, bytes_max=REQUEST_BYTES_MAX))
+            operation = request.operation
+            answer = await self._perform(request)
+            code = "ok"
+        except EchoplaneError as error:
+            answer, code = encode_error(error), error.code
+        _log.info(
+            "request_served",
+            operation=operation,
+            outcome=code,
+            duration_us=(time.perf_counter_ns() - started) // 1_000,
+        )
+        return answer
+
+    def _check_busy(self) -> None:
+        if self._serving > REQUESTS_MAX:
+            raise Unavailable(part="discovery", reason="too many requests at once")
+
+    async def _perform(self, request: ProposeRequest | DropRequest | HealthRequest) -> bytes:
+        match request:
+            case ProposeRequest(tenant=tenant):
+                question, view = request.contents()
+                return encode_proposal(await self.propose(tenant=tenant, question=question, view=view))
+            case DropRequest(tenant=tenant):
+                await self.drop(tenant)
+                return b"{}"
+            case HealthRequest():
+                return self.health().model_dump_json().encode()
+
+
+async def serve(
+    db: log.Database,
+    socket_path: Path,
+    *,
+    redis_url: str | None,
+    embedder_factory: Callable[[], Embedder],
+    stop: asyncio.Event,
+) -> None:
+    """
+    Serve until told to stop.
+
+    Args:
+        db: The database, as the plane's role.
+        socket_path: Where to listen. Its folder must be for this user alone (0700); it is made if missing.
+        redis_url: Where wake-ups come from; None to do without.
+        embedder_factory: Makes the embedder, in a thread; until it has, the dense route is late.
+        stop: Set to stop.
+
+    Raises:
+        Unavailable: The folder is not private, or another service listens there already.
+    """
+    await _claim_socket(socket_path)
+    keeper = Keeper(db, embedder=None)
+    service = Service(db, keeper)
+    hint = asyncio.Event()
+    server = await asyncio.start_unix_server(service.handle, path=socket_path)
+    _log.info("discovery_ready")
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(_make_embedder(service, keeper, embedder_factory)),
+                group.create_task(keeper.embed_in_background()),
+                group.create_task(watch(db, keeper.wake, hint=hint)),
+            ]
+            if redis_url is not None:
+                tasks.append(group.create_task(listen(redis_url, hint=hint)))
+            await stop.wait()
+            for task in tasks:
+                task.cancel()
+    finally:
+        server.close()
+        await server.wait_closed()
+        keeper.close()
+        _remove(socket_path)
+
+
+async def _make_embedder(service: Service, keeper: Keeper, factory: Callable[[], Embedder]) -> None:
+    try:
+        keeper.use(await asyncio.to_thread(factory))
+    except EchoplaneError as error:
+        # Words and typed state still find things: said in each report and in health, not fatal.
+        service.embedder_failed = True
+        _log.exception("embedder_failed", error=error.code)
+
+
+async def _claim_socket(socket_path: Path) -> None:
+    if len(str(socket_path).encode()) > SOCKET_PATH_BYTES_MAX:
+        raise Unavailable(
+            part="discovery", reason=f"its socket's path has over {SOCKET_PATH_BYTES_MAX} bytes"
+        )
+    if not _is_private(socket_path.parent):
+        raise Unavailable(part="discovery", reason="the folder of its socket is open to others")
+    try:
+        _, writer = await asyncio.open_unix_connection(socket_path)
+    except OSError:
+        # Nobody answers: what lies there is left from a process that was killed.
+        _remove(socket_path)
+        return
+    writer.close()
+    raise Unavailable(part="discovery", reason="another one listens on its socket")
+
+
+def _is_private(folder: Path) -> bool:
+    """Make the folder if it is missing; say whether it is this user's alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return not stat.S_IMODE(folder.stat().st_mode) & 0o077
+
+
+def _remove(socket_path: Path) -> None:
+    socket_path.unlink(missing_ok=True)

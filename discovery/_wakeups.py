@@ -1,0 +1,119 @@
+"""
+Learning that tenants have new commits: Redis says "look", PostgreSQL says at what.
+
+A wake-up on the stream is a hint to look at the heads of all tenants, one small query; nothing
+else in it is read. Without Redis the same look is taken every few seconds, and a question catches
+up by itself in any case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import sqlalchemy as sa
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from contracts.errors import EchoplaneError
+from ledger import log
+
+STREAM: Final = "echoplane:commits"
+GROUP: Final = "discovery"
+BLOCK_MS: Final = 2_000
+READ_MAX: Final = 1_000
+LOOK_SECONDS: Final = 2.0
+"""Between two looks at the heads when nothing wakes us."""
+PAUSE_SECONDS: Final = 0.2
+"""Between two looks when everything wakes us."""
+RETRY_SECONDS: Final = 1.0
+WARM_TENANTS_MAX: Final = 32
+"""Tenants made ready at start, those written to last; the others load when they are asked or written to."""
+
+# A read has to come back before its socket is given up for dead.
+_SOCKET_SECONDS: Final = 10.0
+assert BLOCK_MS < 1_000 * _SOCKET_SECONDS
+
+_log = structlog.get_logger(__name__)
+_HEADS: Final = sa.text("SELECT tenant, commit FROM head ORDER BY recorded_at DESC, tenant")
+
+
+async def watch(db: log.Database, wake: Callable[[str], Awaitable[None]], *, hint: asyncio.Event) -> None:
+    """
+    Call `wake` for each tenant whose head moved, until cancelled.
+
+    Args:
+        db: The database.
+        wake: Catches up with a tenant's log.
+        hint: Set when it is worth looking at once.
+    """
+    seen: dict[str, int] | None = None
+    while True:
+        try:
+            heads = await _heads(db)
+            moved = list(heads)[:WARM_TENANTS_MAX] if seen is None else _moved(seen, heads)
+            seen = dict(heads)
+            for tenant in moved:
+                await wake(tenant)
+        except EchoplaneError as error:
+            # The heads are looked at again; a tenant that could not be read keeps its old number.
+            _log.warning("heads_not_read", error=error.code)
+            seen = seen or {}
+            await asyncio.sleep(RETRY_SECONDS)
+        await asyncio.sleep(PAUSE_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await hint.wait()
+        hint.clear()
+
+
+async def listen(redis_url: str, *, hint: asyncio.Event) -> None:
+    """Set `hint` whenever something is said on the stream, until cancelled; wait for a Redis that is gone."""
+    client = Redis.from_url(
+        redis_url,
+        socket_timeout=_SOCKET_SECONDS,
+        socket_connect_timeout=_SOCKET_SECONDS,
+        health_check_interval=15,
+    )
+    down = False
+    try:
+        while True:
+            try:
+                await _make_group(client)
+                while True:
+                    # Not kept for acknowledgement: a hint that is lost is made up for by the next look.
+                    said: Any = await client.xreadgroup(
+                        GROUP, GROUP, {STREAM: ">"}, count=READ_MAX, block=BLOCK_MS, noack=True
+                    )
+                    down = False
+                    if said:
+                        hint.set()
+            except (RedisError, OSError) as error:
+                # After FLUSHALL the group is gone and is made again; a server that is down comes back.
+                if not down:
+                    _log.warning("wake_ups_interrupted", error=type(error).__name__)
+                down = True
+                await asyncio.sleep(RETRY_SECONDS)
+    finally:
+        await client.aclose()
+
+
+async def _make_group(client: Redis) -> None:
+    try:
+        # From the start of the stream: one made at its end would miss what came just before.
+        await client.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
+    except ResponseError as error:
+        if not str(error).startswith("BUSYGROUP"):
+            raise
+
+
+async def _heads(db: log.Database) -> Mapping[str, int]:
+    async with db.across_tenants() as conn:
+        return {row.tenant: row.commit for row in await conn.execute(_HEADS)}
+
+
+def _moved(seen: Mapping[str, int], heads: Mapping[str, int]) -> list[str]:
+    return [tenant for tenant, commit in heads.items() if commit > seen.get(tenant, 0)]
