@@ -1,8 +1,11 @@
 """
-Recall trails, replay, gates and benchmarks: what checks the plane from outside.
+Recall trails and replay: what checks the plane from outside.
 
-Promises: it shares no code with the projection that it checks.
+Promises: it shares no code with the projection that it checks, nor with the packer whose hashes
+it recomputes.
 Does not promise: to repair what it finds.
 """
 
-__all__: list[str] = []
+from audit._replay import replay
+
+__all__ = ["replay"]
