@@ -158,3 +158,10 @@ def test_requests_are_not_logged_with_their_query_strings(log_lines):
     logging.getLogger("uvicorn.access").error('GET /v1/t/resolve?entity=her "200"')
 
     assert log_lines() == []
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_every_setting_is_in_the_docs(name):
+    docs = Path(__file__).resolve().parents[2] / "docs"
+
+    assert any(f"ECHOPLANE_{name.upper()}`" in path.read_text(encoding="utf-8") for path in docs.glob("*.md"))
