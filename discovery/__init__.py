@@ -10,13 +10,14 @@ from discovery._client import Client
 from discovery._degraded import propose_degraded, typed_state_proposal
 from discovery._embedder import Embedder, Vectors
 from discovery._keeper import drop_index
-from discovery._minilm import load_minilm
+from discovery._minilm import MODEL_DIGEST, load_minilm
 from discovery._names import TenantNames, tenant_names
 from discovery._planner import plan_question
 from discovery._service import serve
 from discovery._wire import Health, decode_proposal, encode_proposal
 
 __all__ = [
+    "MODEL_DIGEST",
     "Client",
     "Embedder",
     "Health",

