@@ -1,0 +1,266 @@
+"""The service over its socket, on a real log: what it finds, what it says of itself, what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+import threading
+
+import pytest
+
+from contracts.errors import BadRequest, NotFound, Unavailable
+from contracts.proposals import RouteState
+from discovery import Client, serve
+from tests.discovery.values import (
+    WordEmbedder,
+    embedded,
+    emit,
+    found,
+    project,
+    question,
+    route,
+    timeless,
+    turn,
+    view,
+)
+
+TALK = (
+    turn("I bought a telescope last week.", actor="Ann"),
+    turn("What do you look at with it?", actor="Bob"),
+    turn("Saturn, mostly, when the sky is clear.", actor="Ann"),
+    turn("My sister plays the cello in an orchestra.", actor="Bob"),
+)
+
+
+async def test_a_question_finds_the_turn_and_each_route_says_what_it_did(db, start, embedder):
+    ids = await emit(db, *TALK)
+    cut = await project(db)
+
+    async with start(lambda: embedder) as client:
+        await embedded(client, 4)
+        proposal = await client.propose(
+            tenant="acme", question=question("Who bought a telescope?"), view=view(cut)
+        )
+
+    assert found(proposal)[0] == ids[0]
+    assert not proposal.degraded
+    assert {hit.route for hit in proposal.candidates[0].hits} >= {"lexical", "window", "dense"}
+    assert {(report.state, report.generation) for report in proposal.routes} == {(RouteState.OK, "1:4")}
+    assert route(proposal, "dense").count == 4
+    assert [c.score_ppm for c in proposal.candidates] == sorted(
+        (c.score_ppm for c in proposal.candidates), reverse=True
+    )
+
+
+async def test_what_is_written_is_found_by_the_next_question_without_any_wake_up(db, start, embedder):
+    await emit(db, TALK[0])
+    async with start(lambda: embedder, "redis://localhost:1/0") as client:
+        await client.propose(tenant="acme", question=question("telescope"), view=view(1))
+
+        (event_id,) = await emit(db, turn("The zeppelin landed."))
+        proposal = await client.propose(
+            tenant="acme", question=question("zeppelin"), view=view(await project(db))
+        )
+
+    assert found(proposal)[0] == event_id
+    assert route(proposal, "lexical").generation == "1:2"
+
+
+async def test_nothing_after_the_cut_is_proposed_and_later_commits_change_nothing(db, start, embedder):
+    ids = await emit(db, *TALK[:2])
+    await project(db)
+    async with start(lambda: embedder) as client:
+        await embedded(client, 2)
+        before = await client.propose(tenant="acme", question=question("telescope sister"), view=view(2))
+
+        await emit(db, *TALK[2:], turn("A telescope and a sister."))
+        await project(db)
+        await embedded(client, 5)
+        after = await client.propose(tenant="acme", question=question("telescope sister"), view=view(2))
+
+    assert set(found(after)) <= set(ids)
+    assert timeless(after) == timeless(before)
+
+
+async def test_tenants_do_not_see_each_other(db, start, embedder):
+    await emit(db, *TALK, tenant="other")
+    await emit(db, turn("Nothing to see."))
+    cut = await project(db)
+
+    async with start(lambda: embedder) as client:
+        await embedded(client, 5)
+        proposal = await client.propose(tenant="acme", question=question("telescope"), view=view(cut))
+
+    assert len(proposal.candidates) <= 1
+    assert "Bob" not in proposal.plan.entities
+
+
+async def test_a_named_key_is_proposed_with_its_claims(db, start, embedder):
+    ids = await emit(
+        db,
+        turn("Moved!", claims=[{"entity": "Ann", "relation": "lives_in", "value": "Lyon"}]),
+        turn("Ann bought a bike.", actor="Bob"),
+    )
+    cut = await project(db)
+
+    async with start(lambda: embedder) as client:
+        proposal = await client.propose(
+            tenant="acme", question=question("Where does Ann live?"), view=view(cut)
+        )
+
+    assert [(key.entity, key.relation, key.named) for key in proposal.keys] == [("Ann", "lives_in", True)]
+    assert found(proposal)[0] == ids[0]
+
+
+async def test_vectors_that_are_not_there_yet_are_reported_late_and_not_waited_for(db, start):
+    await emit(db, *TALK)
+    cut = await project(db)
+    gate = threading.Event()
+
+    class Slow(WordEmbedder):
+        def embed(self, texts):
+            if len(texts) > 1:
+                gate.wait(10)
+            return super().embed(texts)
+
+    try:
+        async with start(Slow) as client:
+            while (await client.health()).model_digest is None:
+                await asyncio.sleep(0.01)
+            proposal = await client.propose(tenant="acme", question=question("telescope"), view=view(cut))
+            gate.set()
+    finally:
+        gate.set()
+
+    assert (route(proposal, "dense").state, route(proposal, "dense").count) == (RouteState.LATE, 0)
+    assert route(proposal, "lexical").state == RouteState.OK
+    assert proposal.candidates
+
+
+async def test_without_an_embedder_words_still_find_and_the_route_says_failed(db, start):
+    ids = await emit(db, *TALK)
+    cut = await project(db)
+
+    def fail():
+        raise Unavailable(part="embedder", reason="no weights")
+
+    async with start(fail) as client:
+        await asyncio.sleep(0.1)
+        proposal = await client.propose(tenant="acme", question=question("telescope"), view=view(cut))
+
+    assert route(proposal, "dense").state == RouteState.FAILED
+    assert found(proposal)[0] == ids[0]
+
+
+@pytest.mark.parametrize("text", ["", "the of and", "???", "zzzqqq", "猫", "x" * 4_000])
+async def test_any_question_gets_a_proposal(db, start, embedder, text):
+    await emit(db, *TALK)
+    cut = await project(db)
+
+    async with start(lambda: embedder) as client:
+        proposal = await client.propose(tenant="acme", question=question(text), view=view(cut))
+
+    assert proposal.plan is not None
+
+
+async def test_an_empty_log_gives_an_empty_proposal(db, start, embedder):
+    async with start(lambda: embedder) as client:
+        proposal = await client.propose(tenant="acme", question=question("Where is it?"), view=view(0))
+
+    assert (proposal.candidates, proposal.keys) == ((), ())
+
+
+async def test_a_tenant_that_does_not_exist_is_not_found(start, embedder):
+    async with start(lambda: embedder) as client:
+        with pytest.raises(NotFound):
+            await client.propose(tenant="nobody", question=question("?"), view=view(0))
+
+
+async def test_a_service_that_is_down_is_unavailable(socket_path):
+    with pytest.raises(Unavailable):
+        await Client(socket_path).propose(tenant="acme", question=question("?"), view=view(0))
+
+
+async def test_a_service_that_does_not_answer_in_time_is_unavailable(socket_path):
+    async def hang(reader, writer):
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_unix_server(hang, path=socket_path):
+        with pytest.raises(Unavailable, match="in time"):
+            await Client(socket_path, answer_seconds=0.1).health()
+
+
+async def exchange(socket_path, frame: bytes) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(socket_path)
+    writer.write(frame)
+    writer.write_eof()
+    answer = await reader.read()
+    writer.close()
+    return answer[4:]
+
+
+def framed(value: object) -> bytes:
+    data = json.dumps(value).encode()
+    return struct.pack(">I", len(data)) + data
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        (framed({"operation": "health", "extra": 1}), BadRequest.code),
+        (framed({"operation": "delete_everything"}), BadRequest.code),
+        (framed([]), BadRequest.code),
+        (struct.pack(">I", 3) + b"{{{", BadRequest.code),
+        (struct.pack(">I", 2**31), "incorrect.limit_exceeded"),
+    ],
+)
+async def test_what_is_no_request_is_refused_with_a_typed_error(start, embedder, socket_path, frame, code):
+    async with start(lambda: embedder) as client:
+        answer = json.loads(await exchange(socket_path, frame))
+        assert await client.health()
+
+    assert answer["error"] == code
+
+
+async def test_a_caller_who_goes_away_in_the_middle_does_no_harm(start, embedder, socket_path):
+    async with start(lambda: embedder) as client:
+        assert await exchange(socket_path, struct.pack(">I", 100) + b"{") == b""
+
+        assert await client.health()
+
+
+async def test_out_of_bounds_is_refused_by_name(start, embedder):
+    async with start(lambda: embedder) as client:
+        with pytest.raises(BadRequest, match=r"question\.text"):
+            await client.propose(tenant="acme", question=question("x" * 4_001), view=view(0))
+
+
+async def test_a_socket_folder_open_to_others_is_refused(db, embedder, tmp_path):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o755)
+
+    with pytest.raises(Unavailable, match="open to others"):
+        await serve(
+            db, folder / "d.sock", redis_url=None, embedder_factory=lambda: embedder, stop=asyncio.Event()
+        )
+
+
+async def test_a_second_service_on_the_same_socket_is_refused(db, start, embedder, socket_path):
+    async with start(lambda: embedder) as client:
+        with pytest.raises(Unavailable, match="another one"):
+            await serve(
+                db, socket_path, redis_url=None, embedder_factory=lambda: embedder, stop=asyncio.Event()
+            )
+        assert await client.health()
+
+
+async def test_a_socket_left_by_a_killed_process_is_taken_over(start, embedder, socket_path):
+    socket_path.touch()
+
+    async with start(lambda: embedder):
+        pass
+
+    assert not socket_path.exists()
