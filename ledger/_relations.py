@@ -7,7 +7,7 @@ Source: SEMANTICS, "Relation contracts".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -45,6 +45,11 @@ class Contracts:
             return _IDENTITY_CONTRACT
         found = self.registered.get(relation)
         return found if found is not None else unregistered(relation)
+
+    def with_registered(self, contracts: Iterable[RelationContract]) -> Contracts:
+        """Return these contracts and further ones; the later of one relation counts."""
+        more = {contract.relation: contract for contract in contracts}
+        return Contracts(registered={**self.registered, **more}) if more else self
 
 
 def unregistered(relation: str) -> RelationContract:

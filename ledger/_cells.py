@@ -1,0 +1,245 @@
+"""Lines and cells in their tables: read for a fold, written once at its end."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from ledger._intervals import bound, lower, upper
+from ledger._lines import Cell, Line, Tail
+from ledger._timeline import Segment
+from ledger._world import Key
+
+PART_CHARACTERS_MAX: Final = 256
+"""Characters of a part that stand in the table as they are; of a longer one, its keyed digest."""
+
+# Past every instant that a term can name: what holds it has an open end.
+_FAR: Final = "9999-06-01T00:00:00Z"
+
+_LINES: Final = sa.text(
+    "SELECT l.line, l.entity, l.relation, l.part, l.tail "
+    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) AS k(entity, relation) "
+    "JOIN line l ON l.tenant = :tenant AND l.epoch = :epoch AND l.entity = k.entity "
+    "AND l.relation = k.relation"
+)
+_CELLS: Final = (
+    "SELECT c.cell, c.line, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, "
+    "lower(c.known) AS known_from, upper(c.known) AS known_to, c.state, c.claims "
+    "FROM unnest(CAST(:lines AS bigint[])) AS k(line) "
+    "JOIN cell c ON c.tenant = :tenant AND c.line = k.line AND "
+)
+_OPEN: Final = sa.text(_CELLS + "upper_inf(c.known)")
+_LAST: Final = sa.text(_CELLS + f"upper_inf(c.known) AND c.valid @> timestamptz '{_FAR}'")
+_AT: Final = sa.text(_CELLS + "c.known @> CAST(:cut AS bigint) AND c.valid @> CAST(:at AS timestamptz)")
+_ALL: Final = sa.text(
+    _CELLS + "lower(c.known) <= CAST(:cut AS bigint) ORDER BY c.line, lower(c.valid) NULLS FIRST, "
+    "lower(c.known) LIMIT :limit"
+)
+_REACHED: Final = sa.text(
+    "SELECT k.entity, k.relation FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "
+    "AS k(entity, relation) WHERE EXISTS (SELECT FROM reach r WHERE r.tenant = :tenant "
+    "AND r.epoch = :epoch AND r.entity = k.entity AND r.relation = k.relation)"
+)
+_RELATIONS_OF: Final = sa.text(
+    "SELECT DISTINCT relation FROM line WHERE tenant = :tenant AND epoch = :epoch "
+    "AND entity = ANY(CAST(:entities AS text[]))"
+)
+_KEYS_ON: Final = sa.text(
+    "SELECT DISTINCT entity, relation FROM line WHERE tenant = :tenant AND epoch = :epoch "
+    "AND relation = ANY(CAST(:relations AS text[]))"
+)
+
+_INSERT_LINES: Final = sa.text(
+    "INSERT INTO line (tenant, epoch, entity, relation, part, tail) "
+    "SELECT :tenant, :epoch, entity, relation, part, tail FROM unnest(CAST(:entities AS text[]), "
+    "CAST(:relations AS text[]), CAST(:parts AS text[]), CAST(:tails AS bytea[])) "
+    "AS n(entity, relation, part, tail) RETURNING line, entity, relation, part"
+)
+_UPDATE_TAILS: Final = sa.text(
+    "UPDATE line l SET tail = n.tail FROM unnest(CAST(:lines AS bigint[]), CAST(:tails AS bytea[])) "
+    "AS n(line, tail) WHERE l.tenant = :tenant AND l.line = n.line"
+)
+_CLOSE: Final = sa.text(
+    "UPDATE cell c SET known = int8range(lower(c.known), n.known_to) "
+    "FROM unnest(CAST(:cells AS bigint[]), CAST(:known_to AS bigint[])) AS n(cell, known_to) "
+    "WHERE c.tenant = :tenant AND c.cell = n.cell"
+)
+_INSERT_CELLS: Final = sa.text(
+    "INSERT INTO cell (tenant, line, valid, known, state, claims) "
+    "SELECT :tenant, line, tstzrange(valid_from, valid_to), int8range(known_from, known_to), state, "
+    "CAST(claims AS bytea[]) FROM unnest(CAST(:lines AS bigint[]), CAST(:valid_from AS timestamptz[]), "
+    "CAST(:valid_to AS timestamptz[]), CAST(:known_from AS bigint[]), CAST(:known_to AS bigint[]), "
+    "CAST(:states AS text[]), CAST(:claims AS text[])) "
+    "AS n(line, valid_from, valid_to, known_from, known_to, state, claims)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRow:
+    """One row of the table `line`; `part` as it is stored."""
+
+    line_id: int
+    entity: str
+    relation: str
+    part: str
+    tail: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """The lines and cells of one tenant and epoch, in the caller's transaction."""
+
+    conn: AsyncConnection
+    tenant: str
+    epoch: int
+
+    async def lines(self, keys: Iterable[Key]) -> list[LineRow]:
+        """Return the lines of these keys."""
+        ordered = sorted(set(keys))
+        parameters = {
+            "tenant": self.tenant,
+            "epoch": self.epoch,
+            "entities": [entity for entity, _ in ordered],
+            "relations": [relation for _, relation in ordered],
+        }
+        return [
+            LineRow(
+                line_id=row.line,
+                entity=row.entity,
+                relation=row.relation,
+                part=row.part,
+                tail=None if row.tail is None else bytes(row.tail),
+            )
+            for row in await self.conn.execute(_LINES, parameters)
+        ]
+
+    async def reached(self, keys: Iterable[Key]) -> set[Key]:
+        """Return those of the keys that claims elsewhere bear on."""
+        ordered = sorted(set(keys))
+        if not ordered:
+            return set()
+        parameters = {
+            "tenant": self.tenant,
+            "epoch": self.epoch,
+            "entities": [entity for entity, _ in ordered],
+            "relations": [relation for _, relation in ordered],
+        }
+        return {(row.entity, row.relation) for row in await self.conn.execute(_REACHED, parameters)}
+
+    async def relations_of(self, entities: Iterable[str]) -> set[str]:
+        """Return the relations that any of the entities has a line on."""
+        parameters = {"tenant": self.tenant, "epoch": self.epoch, "entities": sorted(entities)}
+        return set(await self.conn.scalars(_RELATIONS_OF, parameters))
+
+    async def keys_on(self, relations: Sequence[str]) -> list[Key]:
+        """Return every key on these relations that has a line."""
+        if not relations:
+            return []
+        parameters = {"tenant": self.tenant, "epoch": self.epoch, "relations": sorted(relations)}
+        return [(row.entity, row.relation) for row in await self.conn.execute(_KEYS_ON, parameters)]
+
+    async def open_cells(self, lines: Sequence[int], *, last_only: bool) -> dict[int, list[Cell]]:
+        """Return the open cells of lines; of each the last in valid time alone, where that is asked."""
+        return await self._read(_LAST if last_only else _OPEN, lines)
+
+    async def cells_at(self, lines: Sequence[int], *, cut: int, at: datetime) -> dict[int, list[Cell]]:
+        """Return what each line has at a cut and an instant: one cell or none."""
+        return await self._read(_AT, lines, cut=cut, at=at)
+
+    async def all_cells(self, lines: Sequence[int], *, cut: int, limit: int) -> dict[int, list[Cell]]:
+        """Return at most `limit` cells that began at or before a cut."""
+        return await self._read(_ALL, lines, cut=cut, limit=limit)
+
+    async def _read(
+        self, statement: sa.TextClause, lines: Sequence[int], **parameters: object
+    ) -> dict[int, list[Cell]]:
+        found: dict[int, list[Cell]] = defaultdict(list)
+        if not lines:
+            return found
+        bound_values: dict[str, Any] = {"tenant": self.tenant, "lines": sorted(lines), **parameters}
+        for row in await self.conn.execute(statement, bound_values):
+            segment = Segment(
+                start=lower(row.valid_from),
+                end=upper(row.valid_to),
+                state=row.state,
+                claims=tuple(bytes(claim).hex() for claim in row.claims),
+            )
+            found[row.line].append(
+                Cell(cell_id=row.cell, segment=segment, known_from=row.known_from, known_to=row.known_to)
+            )
+        return found
+
+    async def write(self, lines: Sequence[Line]) -> None:
+        """Write what became of the lines: new ones, tails, closed cells, and new cells."""
+        new = [line for line in lines if line.line_id is None]
+        if new:
+            parameters = {
+                "tenant": self.tenant,
+                "epoch": self.epoch,
+                "entities": [line.entity for line in new],
+                "relations": [line.relation for line in new],
+                "parts": [line.part for line in new],
+                "tails": [_stored(line.tail) for line in new],
+            }
+            by_name = {(line.entity, line.relation, line.part): line for line in new}
+            for row in await self.conn.execute(_INSERT_LINES, parameters):
+                by_name[row.entity, row.relation, row.part].line_id = row.line
+        moved = [line for line in lines if line not in new and line.tail != line.stored_tail]
+        if moved:
+            await self.conn.execute(
+                _UPDATE_TAILS,
+                {
+                    "tenant": self.tenant,
+                    "lines": [line.line_id for line in moved],
+                    "tails": [_stored(line.tail) for line in moved],
+                },
+            )
+        closed = sorted(pair for line in lines for pair in line.closed)
+        if closed:
+            await self.conn.execute(
+                _CLOSE,
+                {
+                    "tenant": self.tenant,
+                    "cells": [cell for cell, _ in closed],
+                    "known_to": [commit for _, commit in closed],
+                },
+            )
+        await self._insert_cells(lines)
+
+    async def _insert_cells(self, lines: Sequence[Line]) -> None:
+        cells = [
+            (line, cell)
+            for line in lines
+            for cell in [*line.passed, *line.cells.values()]
+            if cell.cell_id is None
+        ]
+        if not cells:
+            return
+        await self.conn.execute(
+            _INSERT_CELLS,
+            {
+                "tenant": self.tenant,
+                "lines": [line.line_id for line, _ in cells],
+                "valid_from": [bound(cell.segment.start) for _, cell in cells],
+                "valid_to": [bound(cell.segment.end) for _, cell in cells],
+                "known_from": [cell.known_from for _, cell in cells],
+                "known_to": [cell.known_to for _, cell in cells],
+                "states": [cell.segment.state for _, cell in cells],
+                "claims": [_array(cell.segment.claims) for _, cell in cells],
+            },
+        )
+
+
+def _stored(tail: Tail | None) -> bytes | None:
+    return None if tail is None else tail.stored()
+
+
+def _array(claims: Sequence[str]) -> str:
+    """Write an array of bytes as its literal: an array of arrays could not be told apart again."""
+    return "{" + ",".join(f'"\\\\x{claim}"' for claim in claims) + "}"

@@ -1,0 +1,186 @@
+"""
+Loading the claims that the decision of some keys needs: no more than those, and none left out.
+
+Needed are the claims on a key and on those it is one with, the claims that act on these, and the
+keys that any of them bears on: a connected piece of the ledger, nearly always a single key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.claims import Claim
+from contracts.errors import IntegrityFault
+from contracts.relations import RelationContract
+from ledger import _tables
+from ledger._claims import NO_KEY, claim_of
+from ledger._identity import Merges
+from ledger._keys import TenantKeys
+from ledger._relations import Contracts, contract_of
+
+Key: TypeAlias = tuple[str, str]
+"""(entity, relation)."""
+
+_COLUMNS: Final = (
+    "c.tenant, c.epoch, c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.entity, c.relation, "
+    "c.stance, c.body, c.seal"
+)
+_ON_KEYS: Final = sa.text(
+    f"SELECT {_COLUMNS} FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
+    "AS k(entity, relation) JOIN claim c ON c.tenant = :tenant AND c.epoch = :epoch "
+    "AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut"
+)
+_REACHING_KEYS: Final = sa.text(
+    f"SELECT {_COLUMNS} FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
+    "AS k(entity, relation) JOIN reach r ON r.tenant = :tenant AND r.epoch = :epoch "
+    "AND r.entity = k.entity AND r.relation = k.relation "
+    "JOIN claim c ON c.tenant = r.tenant AND c.epoch = r.epoch AND c.claim_id = r.claim_id "
+    "AND c.commit <= :cut"
+)
+_REACHED: Final = sa.text(
+    "SELECT r.claim_id, r.entity, r.relation FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "
+    "JOIN reach r ON r.tenant = :tenant AND r.epoch = :epoch AND r.claim_id = k.claim_id"
+)
+_OF_EVENTS: Final = sa.text(
+    f"SELECT {_COLUMNS} FROM unnest(CAST(:event_ids AS text[])) AS k(event_id) "  # noqa: S608
+    "JOIN claim c ON c.tenant = :tenant AND c.epoch = :epoch AND c.event_id = k.event_id "
+    "AND c.commit <= :cut"
+)
+_BY_ID: Final = sa.text(
+    f"SELECT {_COLUMNS} FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "  # noqa: S608
+    "JOIN claim c ON c.tenant = :tenant AND c.epoch = :epoch AND c.claim_id = k.claim_id"
+)
+_IDENTITY: Final = sa.text(
+    f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "  # noqa: S608
+    "AND c.relation IN ('same_as', 'not_same_as') AND c.commit <= :cut"
+)
+_RELATIONS: Final = sa.text(
+    "SELECT relation, commit, contract, seal FROM relation "
+    "WHERE tenant = :tenant AND epoch = :epoch AND commit <= :cut"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Reads verified claims of one tenant and epoch, up to a cut, in the caller's transaction."""
+
+    conn: AsyncConnection
+    keys: TenantKeys
+    epoch: int
+    cut: int
+
+    async def on_keys(self, keys: Iterable[Key]) -> list[Claim]:
+        """Return the claims that name these keys as their own."""
+        return await self._claims(_ON_KEYS, **_arrays(keys))
+
+    async def reaching(self, keys: Iterable[Key]) -> list[Claim]:
+        """Return the claims that bear on these keys beside their own."""
+        return await self._claims(_REACHING_KEYS, **_arrays(keys))
+
+    async def of_events(self, event_ids: Iterable[str]) -> list[Claim]:
+        """Return the claims of these events."""
+        wanted = sorted(set(event_ids))
+        return await self._claims(_OF_EVENTS, event_ids=wanted) if wanted else []
+
+    async def by_id(self, claim_ids: Iterable[str]) -> dict[str, Claim]:
+        """Return claims by id, whatever their commit."""
+        wanted = [bytes.fromhex(claim_id) for claim_id in sorted(set(claim_ids))]
+        if not wanted:
+            return {}
+        return {claim.claim_id: claim for claim in await self._claims(_BY_ID, claim_ids=wanted)}
+
+    async def reached(self, claims: Iterable[Claim]) -> dict[str, set[Key]]:
+        """Return, by claim id, the keys that these claims bear on beside their own."""
+        wanted = [bytes.fromhex(claim.claim_id) for claim in claims if bears_elsewhere(claim)]
+        found: dict[str, set[Key]] = {}
+        if wanted:
+            for row in await self.conn.execute(_REACHED, self._bound(claim_ids=wanted)):
+                found.setdefault(bytes(row.claim_id).hex(), set()).add((row.entity, row.relation))
+        return found
+
+    async def identity_claims(self) -> list[Claim]:
+        """Return all claims about who is one with whom, and those that act on them, in order."""
+        claims = await self._claims(_IDENTITY)
+        if not claims:
+            return []
+        keys = {(claim.entity, claim.relation) for claim in claims}
+        keys |= {(claim.value, claim.relation) for claim in claims if isinstance(claim.value, str)}
+        by_id = {claim.claim_id: claim for claim in [*claims, *await self.reaching(keys)]}
+        return sorted(by_id.values(), key=lambda claim: claim.position)
+
+    async def contracts(self) -> Contracts:
+        """
+        Return the contracts registered up to the cut.
+
+        Raises:
+            IntegrityFault: A row does not match its seal.
+        """
+        registered: dict[str, RelationContract] = {}
+        for row in await self.conn.execute(_RELATIONS, self._bound()):
+            form = bytes(row.contract)
+            if relation_seal(self.keys, self.epoch, row.relation, row.commit, form) != bytes(row.seal):
+                raise IntegrityFault(what=f"the seal of a contract, commit {row.commit}")
+            registered[row.relation] = contract_of(form)
+        return Contracts(registered=registered)
+
+    async def world(self, keys: Iterable[Key], merges: Merges) -> tuple[list[Claim], set[Key]]:
+        """Return all claims that the decision of these keys needs, in order, and the keys they are on."""
+        waiting = _with_merged(keys, merges)
+        loaded: set[Key] = set()
+        claims: dict[str, Claim] = {}
+        while waiting:
+            loaded |= waiting
+            found = [*await self.on_keys(waiting), *await self.reaching(waiting)]
+            new = [claim for claim in found if claim.claim_id not in claims]
+            claims.update((claim.claim_id, claim) for claim in new)
+            touched = {(claim.entity, claim.relation) for claim in new if claim.relation != NO_KEY}
+            for more in (await self.reached(new)).values():
+                touched |= more
+            waiting = _with_merged(touched, merges) - loaded
+        return sorted(claims.values(), key=lambda claim: claim.position), loaded
+
+    async def _claims(self, statement: sa.TextClause, **parameters: object) -> list[Claim]:
+        rows = (await self.conn.execute(statement, self._bound(**parameters))).mappings()
+        found = {bytes(row["claim_id"]): claim_of(dict(row), keys=self.keys) for row in rows}
+        return sorted(found.values(), key=lambda claim: claim.position)
+
+    def _bound(self, **parameters: object) -> dict[str, Any]:
+        return {"tenant": self.keys.tenant, "epoch": self.epoch, "cut": self.cut, **parameters}
+
+
+def relation_seal(keys: TenantKeys, epoch: int, relation: str, commit: int, form: bytes) -> bytes:
+    """Return the seal over a row of the table `relation`."""
+    columns = (str(epoch), relation, str(commit))
+    return keys.seal(_tables.relation.name, *(column.encode() for column in columns), form)
+
+
+def bears_elsewhere(claim: Claim) -> bool:
+    """Return whether a claim may bear on keys beside its own."""
+    return bool(claim.targets or claim.inputs or claim.winner is not None)
+
+
+def references_of(claim: Claim) -> Sequence[str]:
+    """Return the ids of the events that the claim names."""
+    named = [*claim.targets, *claim.inputs, *([] if claim.winner is None else [claim.winner])]
+    return [reference.event_id for reference in named if reference.event_id]
+
+
+def _with_merged(keys: Iterable[Key], merges: Merges) -> set[Key]:
+    return {
+        (member, relation)
+        for entity, relation in keys
+        for member in merges.members.get(merges.identity.entity(entity), (entity,))
+    }
+
+
+def _arrays(keys: Iterable[Key]) -> dict[str, list[str]]:
+    ordered = sorted(set(keys))
+    return {
+        "entities": [entity for entity, _ in ordered],
+        "relations": [relation for _, relation in ordered],
+    }

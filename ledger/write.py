@@ -1,0 +1,387 @@
+"""
+Fold events into claims and cells: the only way by which the projection is written.
+
+Promises: claims and cells are a pure function of the log, the same for any batch size, order of
+calls and crash; progress moves in the transaction that writes the rows.
+Does not promise: that a claim is true, or stands. Ask `resolve`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.claims import Claim
+from contracts.errors import EchoplaneError, NotFound, Poisoned
+from contracts.events import Event, Kind
+from contracts.ports import Projector
+from contracts.relations import RelationContract
+from contracts.times import KnownAt
+from ledger._cells import Cells
+from ledger._claims import claim_id_of, row_of
+from ledger._database import Database
+from ledger._digest import ledger_digest
+from ledger._folding import Folding
+from ledger._keys import TenantKeys
+from ledger._read import read_events
+from ledger._reading import claims_of
+from ledger._registry import (
+    CONTRACT,
+    contract_draft,
+    contract_in,
+    is_in_use,
+    register_contract,
+    store_contract,
+)
+from ledger._relations import Contracts
+from ledger._tenants import tenant_keys
+from ledger._world import Key, Reader
+
+__all__ = ["CONTRACT", "FoldReport", "contract_draft", "fold", "ledger_digest", "register_contract"]
+
+# Two folds of one tenant wait for each other: longer than a fold takes, shorter than a statement may.
+_LOCK_TIMEOUT: Final = sa.text("SET LOCAL lock_timeout = '30s'")
+_CURSOR: Final = sa.text(
+    "SELECT epoch, commit, position, projector_version FROM epoch "
+    "WHERE tenant = :tenant AND state = 'serving' FOR UPDATE"
+)
+_MOVE: Final = sa.text(
+    "UPDATE epoch SET commit = :commit, position = :position, projector_version = :version "
+    "WHERE tenant = :tenant AND epoch = :epoch"
+)
+_COMMITS: Final = sa.text(
+    "SELECT commit, first_position + event_count - 1 AS last FROM commit "
+    "WHERE tenant = :tenant AND commit > :after ORDER BY commit LIMIT :limit"
+)
+_HEAD: Final = sa.text("SELECT commit FROM head WHERE tenant = :tenant")
+_REACHED: Final = sa.text("DELETE FROM outbox WHERE tenant = :tenant AND commit <= :commit")
+_HEALED: Final = sa.text(
+    "DELETE FROM dead_letter WHERE tenant = :tenant AND epoch = :epoch AND position <= :position"
+)
+_POISON: Final = sa.text(
+    "INSERT INTO dead_letter (tenant, epoch, position, error, attempts, first_at, last_at) "
+    "VALUES (:tenant, :epoch, :position, :error, 1, :at, :at) "
+    "ON CONFLICT (tenant, epoch, position) DO UPDATE SET error = excluded.error, "
+    "attempts = dead_letter.attempts + 1, last_at = excluded.last_at RETURNING attempts"
+)
+_INSERT_CLAIMS: Final = sa.text(
+    "INSERT INTO claim (tenant, epoch, claim_id, position, ordinal, commit, event_id, entity, relation, "
+    "stance, body, seal) SELECT :tenant, :epoch, * FROM unnest(CAST(:claim_id AS bytea[]), "
+    "CAST(:position AS bigint[]), CAST(:ordinal AS integer[]), CAST(:commit AS bigint[]), "
+    "CAST(:event_id AS text[]), CAST(:entity AS text[]), CAST(:relation AS text[]), "
+    "CAST(:stance AS text[]), CAST(:body AS bytea[]), CAST(:seal AS bytea[]))"
+)
+_INSERT_REACH: Final = sa.text(
+    "INSERT INTO reach (tenant, epoch, entity, relation, claim_id) SELECT :tenant, :epoch, * "
+    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:claim_ids AS bytea[]))"
+)
+_COLUMNS: Final = (
+    "claim_id", "position", "ordinal", "commit", "event_id", "entity", "relation", "stance", "body", "seal",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldReport:
+    """
+    What one fold did. `commit` is where the tenant's generation now stands, `head` the log's end.
+
+    `unplaced` counts claims that found nothing to act on, or no input; `refused_contracts` those
+    that came after claims on their relation.
+    """
+
+    tenant: str
+    epoch: int
+    commit: int
+    head: int
+    events: int
+    claims: int
+    unplaced: int
+    refused_contracts: int
+
+    @property
+    def is_at_head(self) -> bool:
+        """Return whether nothing was left to fold."""
+        return self.commit >= self.head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Poison:
+    position: int
+    error: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Batch:
+    """Whole commits read from the log, and their claims; `poison` is the event it stops before."""
+
+    epoch: int
+    commit: int
+    position: int
+    last_commit: int
+    last_position: int
+    events: list[Event]
+    poison: _Poison | None
+
+
+async def fold(db: Database, tenant: str, projector: Projector, *, events_max: int) -> FoldReport:
+    """
+    Fold whole commits after the cursor, up to `events_max` events (one commit at least).
+
+    Args:
+        db: The database.
+        tenant: Whose log.
+        projector: Reads claims out of events; pure.
+        events_max: Events folded in this one transaction.
+
+    Raises:
+        NotFound: No such tenant.
+        Poisoned: An event cannot be folded. What stands before it is; it is in `dead_letter`.
+        Unavailable: The database is down, or another fold of the tenant holds the cursor.
+    """
+    try:
+        report, poison = await _fold(db, tenant, projector, events_max=events_max)
+    except _WRITING_FAILED as error:
+        report, poison = await _fold_singly(db, tenant, projector, events_max, error)
+    if poison is not None:
+        await _bury(db, tenant, report.epoch, poison)
+        raise Poisoned(position=poison.position, error=poison.error)
+    return report
+
+
+# What one event's rows can bring about; an outage is none of these.
+_WRITING_FAILED: Final = (DataError, IntegrityError, ProgrammingError, ValueError, TypeError, LookupError,
+                          ArithmeticError, RecursionError, AssertionError)  # fmt: skip
+
+
+async def _fold_singly(
+    db: Database, tenant: str, projector: Projector, events_max: int, error: Exception
+) -> tuple[FoldReport, _Poison | None]:
+    """Fold commit by commit, to find the one that cannot be: its first event is the poison."""
+    done: FoldReport | None = None
+    events = claims = 0
+    while done is None or (events < events_max and not done.is_at_head):
+        try:
+            done, poison = await _fold(db, tenant, projector, events_max=1)
+        except _WRITING_FAILED as again:
+            error = again
+            epoch, commit, position = await _stand(db, tenant)
+            report = FoldReport(
+                tenant=tenant, epoch=epoch, commit=commit, head=commit + 1, events=events, claims=claims,
+                unplaced=0, refused_contracts=0,
+            )  # fmt: skip
+            return report, _Poison(position=position + 1, error=_error_name(error))
+        events, claims = events + done.events, claims + done.claims
+        if poison is not None:
+            return done, poison
+    return done, None
+
+
+async def _stand(db: Database, tenant: str) -> tuple[int, int, int]:
+    async with db.tenant(tenant) as conn:
+        row = (await conn.execute(_CURSOR, {"tenant": tenant})).one()
+        return row.epoch, row.commit, row.position
+
+
+async def _fold(
+    db: Database, tenant: str, projector: Projector, *, events_max: int
+) -> tuple[FoldReport, _Poison | None]:
+    async with db.tenant(tenant) as conn:
+        keys = await tenant_keys(db, tenant, conn)
+        await conn.execute(_LOCK_TIMEOUT)
+        cursor = (await conn.execute(_CURSOR, {"tenant": tenant})).one_or_none()
+        if cursor is None:
+            raise NotFound(what="tenant")
+        head = await conn.scalar(_HEAD, {"tenant": tenant})
+        batch = await _read(conn, keys, cursor, events_max)
+        reader = Reader(conn=conn, keys=keys, epoch=cursor.epoch, cut=cursor.commit)
+        cells = Cells(conn=conn, tenant=tenant, epoch=cursor.epoch)
+        contracts = await reader.contracts()
+        projected, late = await _project(reader, batch, projector, contracts)
+        folding = Folding(reader, cells, contracts)
+        claims = await _apply(folding, batch, projected)
+        await _write(reader, folding, cells, claims)
+        for commit, found in projected.items():
+            for contract in found.contracts:
+                await store_contract(conn, keys, contract, epoch=cursor.epoch, commit=commit)
+        await conn.execute(
+            _MOVE,
+            {
+                "tenant": tenant, "epoch": cursor.epoch, "commit": batch.commit, "position": batch.position,
+                "version": projector.version,
+            },
+        )  # fmt: skip
+        await conn.execute(_REACHED, {"tenant": tenant, "commit": batch.commit})
+        await conn.execute(_HEALED, {"tenant": tenant, "epoch": cursor.epoch, "position": batch.position})
+    report = FoldReport(
+        tenant=tenant,
+        epoch=cursor.epoch,
+        commit=batch.commit,
+        head=head or 0,
+        events=len([event for event in batch.events if event.commit <= batch.commit]),
+        claims=len(claims),
+        unplaced=len(folding.unplaced),
+        refused_contracts=late,
+    )
+    return report, batch.poison
+
+
+async def _read(conn: AsyncConnection, keys: TenantKeys, cursor: Any, events_max: int) -> _Batch:  # noqa: ANN401 — a row
+    """Read whole commits, at least one."""
+    rows = (
+        await conn.execute(
+            _COMMITS, {"tenant": keys.tenant, "after": cursor.commit, "limit": max(events_max, 1)}
+        )
+    ).all()
+    batch = _Batch(
+        epoch=cursor.epoch,
+        commit=cursor.commit,
+        position=cursor.position,
+        last_commit=cursor.commit,
+        last_position=cursor.position,
+        events=[],
+        poison=None,
+    )
+    for row in rows:
+        if batch.last_commit > cursor.commit and row.last > cursor.position + events_max:
+            break
+        batch.last_commit, batch.last_position = row.commit, row.last
+    position = cursor.position
+    while position < batch.last_position:
+        page = await read_events(conn, keys, after_position=position, limit=batch.last_position - position)
+        position = page[-1].position
+        batch.events += [event for event in page if isinstance(event, Event)]
+    return batch
+
+
+@dataclass(slots=True, kw_only=True)
+class _Projected:
+    """What the events of one commit hold: claims, and contracts that hold from this commit on."""
+
+    position: int
+    claims: list[Claim]
+    contracts: list[RelationContract]
+
+
+async def _project(
+    reader: Reader, batch: _Batch, projector: Projector, contracts: Contracts
+) -> tuple[dict[int, _Projected], int]:
+    """
+    Project commit by commit, as far as no event is poison; and count contracts that came too late.
+
+    A contract comes too late where claims on its relation were made before: every fold of this
+    epoch passes it over.
+    """
+    by_commit: dict[int, list[Event]] = defaultdict(list)
+    for event in batch.events:
+        by_commit[event.commit].append(event)
+    projected: dict[int, _Projected] = {}
+    used: set[str] = set()
+    late = 0
+    for commit, events in sorted(by_commit.items()):
+        found = _Projected(position=events[-1].position, claims=[], contracts=[])
+        for event in events:
+            try:
+                if event.draft.kind == Kind.RELATION:
+                    contract = contract_in(event)
+                    if contract.relation in used or await is_in_use(
+                        reader.conn, reader.keys.tenant, reader.epoch, contract.relation
+                    ):
+                        late += 1
+                        continue
+                    found.contracts.append(contract)
+                    contracts = contracts.with_registered([contract])
+                else:
+                    found.claims += _claims_in(event, reader, contracts, projector)
+            except DBAPIError:
+                raise
+            except Exception as error:  # noqa: BLE001 — whatever a projector does wrong stops the tenant here
+                batch.poison = _Poison(position=event.position, error=_error_name(error))
+                return projected, late
+        used |= {claim.relation for claim in found.claims}
+        projected[commit] = found
+    return projected, late
+
+
+async def _apply(folding: Folding, batch: _Batch, projected: dict[int, _Projected]) -> list[Claim]:
+    """Apply what was projected, commit by commit, and move the batch's place behind it."""
+    await folding.prepare([claim for found in projected.values() for claim in found.claims])
+    claims: list[Claim] = []
+    for commit, found in projected.items():
+        for contract in found.contracts:
+            folding.register(contract)
+        await folding.commit(commit, found.claims)
+        claims += found.claims
+        batch.commit, batch.position = commit, found.position
+    if batch.poison is None:
+        # Erased events at the end have nothing to apply.
+        batch.commit, batch.position = batch.last_commit, batch.last_position
+    return claims
+
+
+def _claims_in(event: Event, reader: Reader, contracts: Contracts, projector: Projector) -> list[Claim]:
+    keys, epoch = reader.keys, reader.epoch
+    return claims_of(
+        event,
+        projector.project(event),
+        epoch=epoch,
+        contracts=contracts,
+        claim_id=lambda ordinal: claim_id_of(
+            keys, tenant=keys.tenant, event_id=event.event_id, ordinal=ordinal, epoch=epoch
+        ),
+        event_id_of=lambda _: None,
+    )
+
+
+async def _write(reader: Reader, folding: Folding, cells: Cells, claims: Sequence[Claim]) -> None:
+    conn, keys, epoch = reader.conn, reader.keys, reader.epoch
+    if claims:
+        rows = [row_of(claim, tenant=keys.tenant, keys=keys) for claim in claims]
+        columns = {name: [row[name] for row in rows] for name in _COLUMNS}
+        await conn.execute(_INSERT_CLAIMS, {"tenant": keys.tenant, "epoch": epoch, **columns})
+    reach: list[tuple[Key, str]] = [
+        (key, claim_id) for claim_id, reached in folding.reach.items() for key in sorted(reached)
+    ]
+    if reach:
+        await conn.execute(
+            _INSERT_REACH,
+            {
+                "tenant": keys.tenant,
+                "epoch": epoch,
+                "entities": [key[0] for key, _ in reach],
+                "relations": [key[1] for key, _ in reach],
+                "claim_ids": [bytes.fromhex(claim_id) for _, claim_id in reach],
+            },
+        )
+    await cells.write(folding.lines)
+
+
+# --- poison --------------------------------------------------------------------------------------
+
+
+async def _bury(db: Database, tenant: str, epoch: int, poison: _Poison) -> None:
+    async with db.tenant(tenant) as conn:
+        await conn.execute(
+            _POISON,
+            {
+                "tenant": tenant,
+                "epoch": epoch,
+                "position": poison.position,
+                "error": poison.error,
+                "at": KnownAt(db.clock()),
+            },
+        )
+
+
+def _error_name(error: Exception) -> str:
+    """Return what kind of error it was; its words might quote the content."""
+    if isinstance(error, EchoplaneError):
+        return error.code
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        return type(error.orig).__name__
+    return type(error).__name__
