@@ -8,6 +8,7 @@ operation. docs/contexts.md holds the table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, assert_never
 
@@ -18,11 +19,12 @@ from contracts.proposals import Operation, Plan, Proposal
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.trails import Question
 from contracts.views import View
-from realize._scope import left_over, shifts, words_of
-from realize._select import named_keys
+from realize._scope import asks_of_another, left_over, mean_another, shifts, words_of
+from realize._select import named_keys, values_of
 
 _TYPED: Final = frozenset({Operation.FACT, Operation.CURRENT_STATE, Operation.COUNT, Operation.LIST})
 _OF_MANY: Final = frozenset({Operation.COUNT, Operation.LIST})
+_JOINED: Final = re.compile(r"\b(?:and|or|both|either|nor)\b|[,&/]", re.IGNORECASE)
 
 
 def realize(
@@ -47,10 +49,10 @@ def realize(
         return _evidence(pack, "no_named_key")
     if plan.operation not in _TYPED or plan.surface == "boolean":
         return _evidence(pack, "operation_not_typed")
-    if len(keys) > 1:
+    if len(keys) > 1 or _names_another(question, proposal, keys[0]):
         return _evidence(pack, "several_keys")
     (key,) = keys
-    if shifts(question.text, entity=key.entity) or not _at_view(plan, key.view):
+    if _moves_off(question, plan, key) or not _at_view(plan, key.view):
         return _evidence(pack, "time_or_scope_not_resolved")
     return _answer(question, plan, key, pack)
 
@@ -120,6 +122,26 @@ def _rival(value: Any, *, ended: bool) -> dict[str, Any]:  # noqa: ANN401 -- val
 
 def _all(members: Sequence[Resolved], rivals: Sequence[Any]) -> list[Any]:
     return [*(member.value for member in members), *rivals]
+
+
+def _names_another(question: Question, proposal: Proposal, key: KeyResolution) -> bool:
+    """Say whether the question also names an entity that has no such key ("Ann and Bob")."""
+    # Discovery names keys that something is claimed on: of two people, the unknown one has none.
+    known = {each.entity for each in proposal.keys if each.named and each.relation == key.relation}
+    others = [entity for entity in proposal.plan.entities if entity not in known]
+    unexplained = [entity for entity in others if entity not in values_of(key)]
+    return bool(unexplained) and _JOINED.search(question.text) is not None
+
+
+def _moves_off(question: Question, plan: Plan, key: KeyResolution) -> bool:
+    """Say whether the question's words ask for another time, another relation or another holder."""
+    others = [relation for relation in plan.relations if relation != key.relation]
+    left = left_over(question.text, entity=key.entity, relation=key.relation)
+    return (
+        shifts(question.text, entity=key.entity)
+        or mean_another(left, others)
+        or asks_of_another(question.text, entity=key.entity, relation=key.relation)
+    )
 
 
 def _at_view(plan: Plan, view: View) -> bool:

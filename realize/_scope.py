@@ -10,6 +10,8 @@ whole; the words left over are returned for the caller to judge.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import Final
 
 from contracts.lexicon import FAVORITE_PREFIX, RELATIONS
@@ -18,6 +20,7 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POLITE: Final = re.compile(r"^\W*(?:please\s+)?(?:would|will)\s+you\b", re.IGNORECASE)
 _SUFFIXES: Final = ("ing", "ed", "es", "s", "e")
 _STEM_MIN: Final = 3
+_POSSESSIVES: Final = frozenset({"my", "our", "your", "his", "her", "their", "its"})
 
 
 def _set(*lines: str) -> frozenset[str]:
@@ -25,13 +28,13 @@ def _set(*lines: str) -> frozenset[str]:
 
 
 _FUNCTION_WORDS: Final = _set(
-    "a all altogether am an and any anything are at be been being by can could count currently",
+    "a all altogether am an and any anything are at be been being by can could count current currently",
     "did different distinct do does each ever every everything exactly for from get give got had",
     "has have having he her him his how i in into is it its know known list many me moment much",
     "my myself name named names now number of often on one ones our overall own owned people",
     "person place places please present right say she show so some still tell that the their them",
     "there these they thing things this those time times to today total up us was we were what",
-    "what's where which who whom whose with you your",
+    "what's where which who whom whose with you your days here latest newest nowadays",
 )
 """Words that ask, count or point, and so restrict nothing."""
 
@@ -52,16 +55,35 @@ def shifts(question: str, *, entity: str) -> bool:
 
 def left_over(question: str, *, entity: str, relation: str) -> tuple[str, ...]:
     """Return the words that neither the entity, the relation nor plain English explains."""
-    names = set(_words(entity))
-    cues = {_fold(word) for word in _relation_words(relation)}
-    return tuple(
-        word
-        for word in _words(question)
-        if word not in _FUNCTION_WORDS
-        and word not in names
-        and word.removesuffix("'s") not in names | _FUNCTION_WORDS
-        and _fold(word) not in cues
-    )
+    explained = _Explained(entity, relation)
+    return tuple(word for word in _words(question) if not explained.has(word))
+
+
+def mean_another(words: Iterable[str], relations: Iterable[str]) -> bool:
+    """Say whether words left over mean one of some other relations ("Ann's *husband*")."""
+    cues = {cue for relation in relations for cue in _cues(relation)}
+    return any(_fold(word) in cues for word in words)
+
+
+def asks_of_another(question: str, *, entity: str, relation: str) -> bool:
+    """
+    Say whether what is asked about only belongs to the entity: "Ann's mother", "the door of X".
+
+    A noun that nothing explains stands after a possessive, or before "of" and the entity. One
+    that the entity's name follows is a title ("my friend Ruben") and changes nothing.
+    """
+    explained = _Explained(entity, relation)
+    words = _words(question)
+    for place, word in enumerate(words):
+        if word in _POSSESSIVES or word.endswith(("'s", "s'")):
+            after = words[place + 1 :]
+            unexplained = list(takewhile(lambda each: not explained.has(each), after))
+            follows = after[len(unexplained) : len(unexplained) + 1]
+            if unexplained and not explained.names.issuperset(follows or {""}):
+                return True
+        if word == "of" and place and not explained.has(words[place - 1]):
+            return bool(explained.names.intersection(words[place + 1 : place + 3]))
+    return False
 
 
 def words_of(value: object) -> frozenset[str]:
@@ -73,14 +95,26 @@ def _words(text: str) -> list[str]:
     return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
 
 
-def _relation_words(relation: str) -> set[str]:
+class _Explained:
+    """The words that an entity, a relation and plain English explain."""
+
+    def __init__(self, entity: str, relation: str) -> None:
+        self.names = frozenset(_words(entity))
+        self._cues = _cues(relation)
+
+    def has(self, word: str) -> bool:
+        plain = self.names | _FUNCTION_WORDS
+        return word in plain or word.removesuffix("'s") in plain or _fold(word) in self._cues
+
+
+def _cues(relation: str) -> frozenset[str]:
     words = set(_words(relation.replace("_", " ")))
     for listed in RELATIONS:
         if listed.relation == relation:
             words |= {word for cue in listed.cues for word in cue}
     if relation.startswith(FAVORITE_PREFIX):
         words |= {"favourite", "favorite"}
-    return words
+    return frozenset(_fold(word) for word in words)
 
 
 def _fold(word: str) -> str:

@@ -43,7 +43,7 @@ def _apart(keys: Sequence[KeyResolution]) -> tuple[KeyResolution, ...]:
         )
         if not merged:
             kept.append(key)
-    values = [value for key in kept for value in _values(key)]
+    values = [value for key in kept for value in values_of(key)]
     asked_about = [key for key in kept if _never_known(key) and key.entity in values]
     return tuple(key for key in kept if key not in asked_about)
 
@@ -56,7 +56,8 @@ def _never_known(key: KeyResolution) -> bool:
             return False
 
 
-def _values(key: KeyResolution) -> list[Any]:
+def values_of(key: KeyResolution) -> list[Any]:
+    """Return the values that stand on a key."""
     match key.resolution:
         case Resolved(value=value):
             return [value]

@@ -111,10 +111,17 @@ def missing(reason=MissingReason.NEVER_KNOWN, **fields):
     return key(Missing(reason=reason, superseded=(), withdrawn=()), **fields)
 
 
-def plan(operation=Operation.CURRENT_STATE, *, relations=("lives_in",), times=(), surface="value"):
+def plan(
+    operation=Operation.CURRENT_STATE,
+    *,
+    relations=("lives_in",),
+    entities=("Ann",),
+    times=(),
+    surface="value",
+):
     return Plan(
         operation=operation,
-        entities=("Ann",),
+        entities=tuple(entities),
         relations=tuple(relations),
         times=tuple(times),
         surface=surface,

@@ -53,9 +53,11 @@ def conflict(first="Leuven", second="Bruges", *, ended=False, positions=(1, 2)):
 def ask(text, *resolutions, operation=Operation.CURRENT_STATE, keys=None, shown=(1, 2, 3), **fields):
     """Realize over a context that shows the events `shown`."""
     names = [named(each.entity, each.relation) for each in resolutions] if keys is None else keys
-    relations = tuple(dict.fromkeys(each.relation for each in names))
     the_plan = plan(
-        operation, relations=relations, times=fields.pop("times", ()), surface=fields.pop("surface", "value")
+        operation,
+        relations=fields.pop("relations", tuple(dict.fromkeys(each.relation for each in names))),
+        entities=fields.pop("entities", tuple(dict.fromkeys(each.entity for each in names))),
+        times=fields.pop("times", ()),
     )
     pack = packed(
         [closure("key", *shown, required=True)] if shown else [],
@@ -313,6 +315,49 @@ def test_an_entity_that_is_the_value_asked_about_does_not_make_two_keys():
     lyon = missing(entity="Lyon")
 
     assert ask("Where does Ann live, Lyon?", LIVES, lyon).value == "Lyon"
+    assert ask("Where does Ann live, Lyon?", LIVES, entities=("Ann", "Lyon")).value == "Lyon"
+
+
+def test_a_second_person_on_whom_nothing_is_claimed_is_not_passed_over():
+    answer = ask("Where do Ann and Bob live?", LIVES, entities=("Ann", "Bob"))
+
+    assert (answer.status, answer.reason) == ("evidence", "several_keys")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where does Ann's husband live?",
+        "Where does Ann's mother live?",
+        "Where does her brother live?",
+        "Where does the sister of Ann live?",
+        "Where does Ann's sister's boss live?",
+    ],
+)
+@pytest.mark.parametrize("relations", [("lives_in", "married_to"), ("married_to", "lives_in"), ("lives_in",)])
+def test_what_is_asked_of_someone_elses_is_not_answered_of_the_one_named(text, relations):
+    assert ask(text, LIVES, relations=relations).status == AnswerStatus.EVIDENCE
+
+
+@pytest.mark.parametrize(
+    ("text", "key_asked"),
+    [
+        ("What is Ann's current home city?", LIVES),
+        ("Where does my friend Ann live?", LIVES),
+        ("What is the home city of Ann?", LIVES),
+        ("Who is Ann's employer?", key(member(3, "Lyon"), relation="employer")),
+        ("Where is my blue mug?", key(member(3, "Lyon"), entity="blue mug", relation="located_in")),
+        ("What is the battery level of robot-1?",
+         key(member(3, "Lyon"), entity="robot-1", relation="battery_level")),
+        ("What's the current status of the cellar window right now?",
+         key(member(3, "Lyon"), entity="cellar window", relation="status")),
+        ("What is Ann’s favourite colour?", key(member(3, "Lyon"), relation="favorite_colour")),
+    ],
+)  # fmt: skip
+def test_plain_questions_are_answered_however_they_are_put(text, key_asked):
+    relations = ("works_at", "employer") if key_asked.relation == "employer" else (key_asked.relation,)
+
+    assert ask(text, key_asked, relations=relations).value == "Lyon"
 
 
 def test_of_several_relations_the_first_of_the_plan_is_meant():
