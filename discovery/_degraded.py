@@ -39,9 +39,7 @@ def typed_state_proposal(question: Question, *, view: View, claims: Iterable[Cla
         names.add_entity(claim.source.actor_id, commit=claim.commit)
         if claim.source.actor_class == USER:
             names.add_user(claim.source.actor_id, commit=claim.commit)
-        if claim.entity:
-            names.add_entity(claim.entity, commit=claim.commit)
-            names.add_relation(claim.relation, commit=claim.commit)
+        names.add_claim(claim)
     plan = plan_question(question.text, names.at(view.cut), valid_at=view.valid_at)
     match = book.match(plan, question.text, cut=view.cut)
     order = sorted(match.events.items(), key=lambda item: (-item[1], item[0]))[:PROPOSED_MAX]

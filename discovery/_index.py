@@ -120,9 +120,7 @@ class TenantIndex:
     def add_claim(self, claim: Claim) -> None:
         """Add the next claim of its epoch."""
         self.book(claim.epoch).add(claim)
-        if claim.entity:
-            self.names.add_entity(claim.entity, commit=claim.commit)
-            self.names.add_relation(claim.relation, commit=claim.commit)
+        self.names.add_claim(claim)
 
     def set_vectors(self, rows: Iterable[int], vectors: Vectors) -> None:
         """Fill in the vectors of units."""

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from contracts.claims import Claim
 from discovery._text import content_stems, words
 
+SAME_AS: Final = "same_as"
+"""The relation whose value is another name of its entity."""
 NAME_WORDS_MAX: Final = 8
 """Words of a name that a question can be matched with; a longer one is an id, not a name."""
 
@@ -74,6 +77,16 @@ class NameBook:
         """Make an actor of class `user` known from a commit on."""
         if self._is_new("user", actor, commit):
             self._users[actor] = commit
+
+    def add_claim(self, claim: Claim) -> None:
+        """Make known what a claim names: its entity and relation, and another name for the entity."""
+        if not claim.entity:
+            # It names targets only, and has no key of its own.
+            return
+        self.add_entity(claim.entity, commit=claim.commit)
+        self.add_relation(claim.relation, commit=claim.commit)
+        if claim.relation == SAME_AS and isinstance(claim.value, str):
+            self.add_entity(claim.value, commit=claim.commit)
 
     def at(self, cut: int) -> TenantNames:
         """Return the names known at a cut; at the newest one a live view, valid until the next addition."""

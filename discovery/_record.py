@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from contracts.claims import Claim
 from contracts.proposals import KeyProposal, Plan
+from discovery._names import SAME_AS
 from discovery._text import content_stems, terms
 from discovery._units import value_text
 
-SAME_AS: Final = "same_as"
 CLAIMS_OF_KEY_MAX: Final = 32
 """Events proposed for one key, the newest: the ledger reads the whole key anyway."""
 SCANNED_MAX: Final = 512

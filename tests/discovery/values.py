@@ -16,7 +16,7 @@ from contracts.claims import Claim, Position, ProjectedClaim, Source, Validity, 
 from contracts.events import Event, EventDraft, Stance
 from contracts.grants import LOCAL_GRANT
 from contracts.proposals import Proposal
-from contracts.times import KnownAt, ValidAt
+from contracts.times import KnownAt, ValidAt, parse_term
 from contracts.trails import Question
 from contracts.views import View
 from discovery._text import terms
@@ -65,7 +65,7 @@ def event(draft: EventDraft, position: int, *, commit: int | None = None) -> Eve
         position=position,
         commit=commit or position,
         recorded_at=KnownAt(NOW),
-        observed=None,
+        observed=parse_term(draft.observed_at, field="observed_at"),
         draft=draft,
     )
 

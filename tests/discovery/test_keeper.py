@@ -1,0 +1,279 @@
+"""Indexes that follow the log: vectors made once, erased text gone, memory bounded, Redis a hint only."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import redis as redis_py
+import sqlalchemy as sa
+
+from contracts.errors import ModelMismatch
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT
+from discovery import _index, drop_index
+from discovery._keeper import Keeper
+from discovery._service import Service
+from discovery._wakeups import GROUP, STREAM, listen, watch
+from ledger import log
+from tests.discovery.values import (
+    WordEmbedder,
+    embedded,
+    emit,
+    found,
+    project,
+    question,
+    route,
+    timeless,
+    turn,
+    view,
+)
+
+TALK = tuple(
+    turn(f"The {thing} stands in the {place}.")
+    for thing in ("lamp", "chair", "vase", "piano")
+    for place in ("hall", "attic", "cellar")
+)
+
+
+async def until_embedded(keeper: Keeper, count: int) -> None:
+    async with asyncio.timeout(20):
+        while keeper.health().units < count or keeper.health().units_without_vector:
+            await asyncio.sleep(0.01)
+
+
+class Kept:
+    """A keeper whose background work runs for as long as the block does."""
+
+    def __init__(self, db, embedder, **options):
+        self.keeper = Keeper(db, embedder=embedder, **options)
+        self.service = Service(db, self.keeper)
+
+    async def __aenter__(self):
+        self._task = asyncio.create_task(self.keeper.embed_in_background())
+        return self
+
+    async def __aexit__(self, *_):
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self.keeper.close()
+
+    async def ask(self, text, cut, tenant="acme"):
+        return await self.service.propose(tenant=tenant, question=question(text), view=view(cut))
+
+
+async def vectors(db, tenant="acme"):
+    async with db.tenant(tenant) as conn:
+        return list(
+            await conn.execute(sa.text("SELECT unit_id, model_digest FROM unit_vector ORDER BY 1, 2"))
+        )
+
+
+async def test_equal_texts_are_embedded_once_and_a_restart_embeds_nothing(db):
+    await emit(db, *TALK, *TALK)
+    cut = await project(db)
+    first, second = WordEmbedder(), WordEmbedder()
+
+    async with Kept(db, first) as kept:
+        before = await kept.ask("lamp", cut)
+        await until_embedded(kept.keeper, 24)
+        before = await kept.ask("lamp", cut)
+    async with Kept(db, second) as kept:
+        after = await kept.ask("lamp", cut)
+
+    assert len(await vectors(db)) == 24
+    # Two batches may hold the same text only if they run at once, and they do not.
+    assert len(first.embedded) - first.embedded.count("lamp") == len(TALK)
+    assert second.embedded == ["lamp"]
+    assert timeless(after) == timeless(before)
+
+
+async def test_proposals_are_equal_after_the_index_is_dropped_and_rebuilt(db, start, embedder):
+    await emit(db, *TALK)
+    cut = await project(db)
+
+    async with start(lambda: embedder) as client:
+        await embedded(client, 12)
+        before = await client.propose(tenant="acme", question=question("a chair up there"), view=view(cut))
+        await client.drop_index("acme")
+        assert await vectors(db) == []
+        await client.propose(tenant="acme", question=question("a chair up there"), view=view(cut))
+        await embedded(client, 12)
+        after = await client.propose(tenant="acme", question=question("a chair up there"), view=view(cut))
+
+    assert timeless(after) == timeless(before)
+    assert len(await vectors(db)) == 12
+
+
+async def test_dropping_one_tenants_index_leaves_the_others(db):
+    for tenant in ("acme", "other"):
+        await emit(db, *TALK[:2], tenant=tenant)
+        async with Kept(db, WordEmbedder()) as kept:
+            await kept.ask("lamp", 2, tenant)
+            await until_embedded(kept.keeper, 2)
+
+    assert await drop_index(db, "acme") == 2
+
+    assert await vectors(db) == []
+    assert len(await vectors(db, "other")) == 2
+
+
+async def test_another_models_vectors_are_left_alone_and_not_used(db):
+    await emit(db, *TALK[:3])
+    for model in ("words:1", "words:2"):
+        embedder = WordEmbedder(model_digest=model)
+        async with Kept(db, embedder) as kept:
+            await kept.ask("lamp", 3)
+            await until_embedded(kept.keeper, 3)
+        assert len(embedder.embedded) == 4
+
+    assert [model for _, model in await vectors(db)] == ["words:1", "words:2"] * 3
+
+
+async def test_a_model_whose_vectors_do_not_fit_is_refused(db):
+    with pytest.raises(ModelMismatch):
+        Keeper(db, embedder=WordEmbedder(dimensions=100))
+
+
+async def test_after_an_erasure_neither_words_nor_vectors_of_the_erased_are_left(db, owner_engine):
+    ids = await emit(db, turn("The treasure lies under the oak."), turn("The weather is fine."))
+    async with Kept(db, WordEmbedder()) as kept:
+        assert found(await kept.ask("treasure", 2))[0] == ids[0]
+        await until_embedded(kept.keeper, 2)
+
+        async with owner_engine.begin() as conn:
+            await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+            await conn.execute(sa.text("DELETE FROM event_key WHERE event_id = :id"), {"id": ids[0]})
+        erasure = EventDraft.model_validate(
+            {
+                "stream": "operations",
+                "kind": "erasure",
+                "actor": {"id": "op", "class": "operator"},
+                "targets": [{"event": ids[0]}],
+            }
+        )
+        await log.append_command(db, "acme", erasure, grant=LOCAL_GRANT)
+        proposal = await kept.ask("treasure oak", await project(db))
+        await until_embedded(kept.keeper, 1)
+
+    assert ids[0] not in found(proposal)
+    assert route(proposal, "lexical").count == 0
+    assert [unit for unit, _ in await vectors(db)] == [ids[1]]
+
+
+async def test_the_tenant_asked_least_recently_leaves_memory_and_comes_back_on_demand(db):
+    for tenant in ("acme", "other"):
+        await emit(db, *TALK, tenant=tenant)
+    async with Kept(db, None, memory_bytes_max=1) as kept:
+        first = await kept.ask("lamp", 12, "acme")
+        await kept.ask("lamp", 12, "other")
+        assert kept.keeper.tenants == ("other",)
+
+        again = await kept.ask("lamp", 12, "acme")
+
+    assert kept.keeper.tenants == ("acme",)
+    assert timeless(again) == timeless(first)
+
+
+async def test_a_tenant_too_large_for_memory_is_scanned_in_the_database_with_the_same_nearest(
+    db, monkeypatch
+):
+    await emit(db, *TALK)
+    embedder = WordEmbedder()
+    async with Kept(db, embedder) as kept:
+        await kept.ask("lamp", 12)
+        await until_embedded(kept.keeper, 12)
+        in_memory = await kept.ask("an old piano in a cellar", 12)
+
+    monkeypatch.setattr(_index, "VECTORS_IN_MEMORY_MAX", 5)
+    async with Kept(db, embedder) as kept:
+        in_database = await kept.ask("an old piano in a cellar", 12)
+        older = await kept.ask("an old piano in a cellar", 3)
+
+    def ranks(proposal):
+        return {c.unit_id: hit.rank for c in proposal.candidates for hit in c.hits if hit.route == "dense"}
+
+    best = [unit for unit, rank in ranks(in_memory).items() if rank <= 3]
+    assert {unit: ranks(in_database)[unit] for unit in best} == {
+        unit: ranks(in_memory)[unit] for unit in best
+    }
+    assert route(in_database, "dense").state == "ok"
+    assert len(found(older)) <= 3
+
+
+async def test_a_log_longer_than_a_page_is_read_to_its_end(db):
+    drafts = [turn(f"Note number {number}.") for number in range(1_000)]
+    for _ in range(2):
+        await log.append(db, "acme", drafts, grant=LOCAL_GRANT)
+    await emit(db, turn("The zeppelin landed."))
+
+    async with Kept(db, None) as kept:
+        proposal = await kept.ask("zeppelin", 3)
+        half = await kept.ask("note", 1)
+
+    assert route(proposal, "lexical").generation == "1:3"
+    assert route(half, "lexical").count == 1_000
+
+
+async def woken(db, redis_url, act):
+    """Return the tenants that are woken after `act`, by a watcher that looks by itself every hour only."""
+    names: asyncio.Queue[str] = asyncio.Queue()
+    hint = asyncio.Event()
+
+    async def wake(tenant):
+        await names.put(tenant)
+
+    tasks = [
+        asyncio.create_task(watch(db, wake, hint=hint)),
+        asyncio.create_task(listen(redis_url, hint=hint)),
+    ]
+    try:
+        async with asyncio.timeout(15):
+            # At the start every tenant is made ready.
+            assert {await names.get(), await names.get()} == {"acme", "other"}
+            await act()
+            return await names.get()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+def looks_rarely(monkeypatch):
+    monkeypatch.setattr("discovery._wakeups.LOOK_SECONDS", 3_600.0)
+
+
+async def test_a_wake_up_leads_to_the_tenant_that_has_more(db, redis_url, looks_rarely):
+    async def act():
+        await emit(db, TALK[0])
+        with redis_py.Redis.from_url(redis_url) as client:
+            client.xadd(STREAM, {"anything": "at all"})
+
+    assert await woken(db, redis_url, act) == "acme"
+
+
+async def test_wake_ups_come_again_after_redis_has_lost_everything(db, redis_url, looks_rarely):
+    async def act():
+        with redis_py.Redis.from_url(redis_url) as client:
+            async with asyncio.timeout(10):
+                while not client.exists(STREAM):
+                    await asyncio.sleep(0.05)
+            client.flushall()
+            async with asyncio.timeout(10):
+                while not (client.exists(STREAM) and client.xinfo_groups(STREAM)):
+                    await asyncio.sleep(0.05)
+            assert [group["name"] for group in client.xinfo_groups(STREAM)] == [GROUP.encode()]
+            await emit(db, TALK[0])
+            client.xadd(STREAM, {"a": "b"})
+
+    assert await woken(db, redis_url, act) == "acme"
+
+
+async def test_without_redis_the_heads_are_looked_at_all_the_same(db, monkeypatch):
+    monkeypatch.setattr("discovery._wakeups.LOOK_SECONDS", 0.1)
+
+    async def act():
+        await emit(db, TALK[0])
+
+    assert await woken(db, "redis://localhost:1/0", act) == "acme"

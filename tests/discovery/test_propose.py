@@ -1,0 +1,339 @@
+"""Pure parts: units, typed state, signals, fusion, the degraded proposal and what goes over the wire."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.errors import BadRequest, NotFound, Unavailable
+from contracts.events import ErasedEvent, Kind
+from contracts.proposals import Proposal, RouteState
+from contracts.times import KnownAt
+from discovery import decode_proposal, encode_proposal, typed_state_proposal
+from discovery._index import TenantIndex
+from discovery._planner import plan_question
+from discovery._propose import NO_DENSE, QUANTUM_PPM, Dense, compose
+from discovery._signals import dense_question, shortness, strongest
+from discovery._units import unit_of
+from discovery._wire import decode_request, encode_error, encode_propose, raise_error
+from tests.discovery.values import (
+    NOW,
+    WordEmbedder,
+    claim,
+    event,
+    found,
+    question,
+    route,
+    timeless,
+    turn,
+    view,
+)
+
+EMBEDDER = WordEmbedder()
+
+
+def index_of(drafts, claims=(), *, embed=True) -> TenantIndex:
+    index = TenantIndex(dimensions=384)
+    for position, draft in enumerate(drafts, 1):
+        index.add(event(draft, position))
+    index.complete_commit = index.last_commit
+    for made in claims:
+        index.add_claim(made)
+    if embed and len(index):
+        index.set_vectors(
+            range(len(index)), EMBEDDER.embed([unit_of(event(d, 1)).dense_text for d in drafts])
+        )
+    return index
+
+
+def ask(index: TenantIndex, text: str, cut: int | None = None, *, dense: bool = True) -> Proposal:
+    at = view(index.complete_commit if cut is None else cut)
+    plan = plan_question(text, index.names.at(at.cut), valid_at=at.valid_at)
+    part = NO_DENSE
+    if dense:
+        vector = EMBEDDER.embed([dense_question(index, text)])[0]
+        part = Dense(state=RouteState.OK, vector=vector, nearest=None, duration_us=0)
+    return compose(index, plan, text, view=at, late=False, dense=part)
+
+
+# --- units ------------------------------------------------------------------------------------------
+
+
+def test_structured_claims_without_text_are_rendered_as_words():
+    draft = turn(
+        kind="observation", claims=[{"entity": "red_mug", "relation": "located_in", "value": "kitchen"}]
+    )
+
+    assert unit_of(event(draft, 1)).dense_text == "red_mug located in kitchen"
+
+
+def test_a_turn_is_found_by_speaker_subject_and_claim_even_where_its_text_names_none():
+    draft = turn(
+        "She moved.",
+        actor="Bob",
+        subjects=["Eva"],
+        claims=[{"entity": "Eva", "relation": "lives_in", "value": "Lyon"}],
+    )
+
+    assert {"bob", "eva", "lyon", "move"} <= set(unit_of(event(draft, 1)).terms)
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        turn("Contract", kind="relation"),
+        turn("   "),
+        turn("Skipped", kind="decision", class_="operator"),
+    ],
+)
+def test_what_says_nothing_about_the_world_makes_no_unit(draft):
+    assert unit_of(event(draft, 1)) is None
+
+
+def test_an_erased_event_is_passed_over():
+    index = TenantIndex(dimensions=384)
+    index.add(
+        ErasedEvent(
+            event_id="ev1", position=1, commit=1, recorded_at=KnownAt(NOW), observed=None, kind=Kind.TURN
+        )
+    )
+
+    assert (len(index), index.position, index.last_commit) == (0, 1, 1)
+
+
+# --- typed state ------------------------------------------------------------------------------------
+
+CLAIMS = (
+    claim("Ann", "lives_in", "Oslo", 1),
+    claim("Ann", "works_at", "Brightly", 2),
+    claim("Bob", "lives_in", "Lyon", 3),
+    claim("Ann", "lives_in", "Lyon", 4),
+)
+
+
+def keys_of(proposal):
+    return {(key.entity, key.relation): key.named for key in proposal.keys}
+
+
+def degraded(text, claims=CLAIMS, cut=9):
+    return typed_state_proposal(question(text), view=view(cut), claims=claims)
+
+
+def test_only_keys_that_the_question_names_in_full_are_named():
+    assert keys_of(degraded("Where does Ann live?")) == {
+        ("Ann", "lives_in"): True,
+        ("Ann", "works_at"): False,
+    }
+    assert keys_of(degraded("What about Ann?")) == {("Ann", "lives_in"): False, ("Ann", "works_at"): False}
+    assert keys_of(degraded("Where does everybody live?")) == {}
+
+
+def test_every_claim_of_a_named_key_is_proposed_the_older_too():
+    assert found(degraded("Where does Ann live?"))[:2] == ["ev0001", "ev0004"]
+
+
+def test_a_value_finds_who_has_it():
+    assert found(degraded("Who lives in Lyon?")) == ["ev0003", "ev0004"]
+
+
+def test_a_key_that_nobody_claimed_anything_on_is_not_named():
+    assert keys_of(degraded("What is Ann's phone number?")) == {
+        ("Ann", "lives_in"): False,
+        ("Ann", "works_at"): False,
+    }
+
+
+def test_a_key_claimed_under_another_name_of_the_entity_is_named_under_the_one_asked_for():
+    claims = (claim("Robert", "lives_in", "Oslo", 1), claim("Robert", "same_as", "Bob", 2))
+
+    assert keys_of(degraded("Where does Bob live?", claims))["Bob", "lives_in"]
+    assert not degraded("Where does Bob live?", claims, cut=1).keys
+
+
+def test_claims_after_the_cut_or_of_another_epoch_are_not_looked_at():
+    claims = (*CLAIMS, claim("Ann", "lives_in", "Rome", 5), claim("Ann", "lives_in", "Bonn", 6, epoch=2))
+
+    assert "ev0005" not in found(degraded("Where does Ann live?", claims, cut=4))
+    assert "ev0006" not in found(degraded("Where does Ann live?", claims))
+
+
+def test_what_comes_from_typed_state_alone_says_that_it_is_degraded():
+    proposal = degraded("Where do I live?")
+
+    assert proposal.degraded
+    assert [report.route for report in proposal.routes] == ["state"]
+    assert keys_of(proposal)["Ann", "lives_in"]
+
+
+# --- signals and fusion -----------------------------------------------------------------------------
+
+TALK = (
+    turn("Did you go anywhere nice?", actor="Bob"),
+    turn("We hiked along the fjord.", actor="Ann"),
+    turn("The printer is out of ink.", actor="Bob", stream="office"),
+    turn("I will order some.", actor="Ann", stream="office"),
+)
+
+
+def test_a_reply_is_lifted_by_the_question_before_it():
+    proposal = ask(index_of(TALK), "nice", dense=False)
+
+    assert found(proposal)[:2] == ["ev0001", "ev0002"]
+    assert "neighbours" in {hit.route for hit in proposal.candidates[1].hits}
+
+
+def test_who_is_asked_about_decides_between_equal_turns():
+    index = index_of([turn("I like tea.", actor="Bob"), turn("I like tea.", actor="Ann")])
+
+    assert found(ask(index, "Does Ann like tea?"))[0] == "ev0002"
+    assert found(ask(index, "Does Bob like tea?"))[0] == "ev0001"
+
+
+def test_a_time_in_the_question_lifts_what_was_observed_then():
+    index = index_of(
+        [
+            turn("We met.", observed_at="2024-05-02T08:00:00Z"),
+            turn("We met.", observed_at="2025-05-02T08:00:00Z"),
+        ]
+    )
+
+    assert found(ask(index, "Whom did we meet in 2024? Who met?"))[0] == "ev0001"
+    assert found(ask(index, "Whom did we meet in 2025? Who met?"))[0] == "ev0002"
+
+
+def test_the_name_of_a_speaker_is_cut_from_what_is_embedded_and_others_stay():
+    index = index_of(TALK)
+
+    assert dense_question(index, "Where did Ann's sister Eva hike?") == "Where did sister Eva hike?"
+    assert dense_question(index, "Ann?") == "Ann?"
+
+
+def test_short_turns_need_their_neighbours_and_long_ones_do_not():
+    assert shortness(index_of([turn("a word or two")], embed=False), 1) > 0.9
+    assert shortness(index_of([turn("word " * 300)], embed=False), 1) < 0.1
+
+
+def test_scores_are_whole_multiples_and_ties_go_by_id():
+    proposal = ask(index_of([turn("same words here") for _ in range(5)]), "same words")
+
+    assert all(c.score_ppm % QUANTUM_PPM == 0 for c in proposal.candidates)
+    assert [(c.score_ppm, c.unit_id) for c in proposal.candidates] == sorted(
+        ((c.score_ppm, c.unit_id) for c in proposal.candidates), key=lambda pair: (-pair[0], pair[1])
+    )
+
+
+def test_rows_without_a_vector_stand_at_the_mean_and_are_reported_late():
+    index = index_of(TALK, embed=False)
+    index.set_vectors([0, 2], EMBEDDER.embed(["fjord", "printer"]))
+
+    report = route(ask(index, "fjord"), "dense")
+
+    assert (report.state, report.count) == (RouteState.LATE, 2)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=12), st.integers(1, 12))
+def test_the_strongest_are_the_highest_and_of_equals_the_earlier(scores, limit):
+    expected = sorted(
+        (row for row, score in enumerate(scores) if score > 0), key=lambda row: (-scores[row], row)
+    )
+
+    assert list(strongest(np.array(scores), limit)) == expected[:limit]
+
+
+WORDS = st.lists(st.sampled_from(["lamp", "tea", "fjord", "Ann", "the"]), min_size=1, max_size=4).map(
+    " ".join
+)
+DRAFTS = st.lists(
+    st.builds(
+        lambda text, actor, stream: turn(text, actor=actor, stream=stream),
+        WORDS,
+        st.sampled_from(["Ann", "Bob"]),
+        st.sampled_from(["x", "y"]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(DRAFTS, WORDS, st.data())
+def test_a_proposal_at_a_cut_does_not_depend_on_what_came_after(drafts, text, data):
+    cut = data.draw(st.integers(1, len(drafts)))
+
+    now = ask(index_of(drafts), text, cut)
+    then = ask(index_of(drafts[:cut]), text)
+
+    assert timeless(now) == timeless(then)
+
+
+# --- wire -------------------------------------------------------------------------------------------
+
+
+@given(DRAFTS, WORDS)
+def test_a_proposal_survives_the_wire(drafts, text):
+    proposal = ask(index_of(drafts, CLAIMS), text)
+
+    assert decode_proposal(encode_proposal(proposal)) == proposal
+
+
+def test_a_request_survives_the_wire():
+    data = encode_propose(tenant="acme", question=question("Où?"), view=view(3))
+
+    assert decode_request(data).contents() == (question("Où?"), view(3))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"more": 1}, "more"),
+        ({"tenant": ""}, "tenant"),
+        (
+            {
+                "view": {
+                    "valid_at": "2026-01-01T00:00:00",
+                    "known_at": "2026-01-01T00:00:00Z",
+                    "cut": 1,
+                    "epoch": 1,
+                }
+            },
+            "valid_at",
+        ),
+        (
+            {
+                "view": {
+                    "valid_at": "2026-01-01T00:00:00Z",
+                    "known_at": "2026-01-01T00:00:00Z",
+                    "cut": "1",
+                    "epoch": 1,
+                }
+            },
+            "cut",
+        ),
+    ],
+)
+def test_a_request_that_is_not_exactly_one_is_refused_and_says_where(change, field):
+    sent = json.loads(encode_propose(tenant="acme", question=question("?"), view=view(3))) | change
+
+    with pytest.raises(BadRequest, match=field):
+        decode_request(json.dumps(sent).encode())
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"plan": 1}'])
+def test_an_answer_that_cannot_be_read_is_unavailability(data):
+    with pytest.raises(Unavailable):
+        decode_proposal(data)
+
+
+def test_errors_cross_the_wire_by_who_must_act():
+    for sent, raised in (
+        (NotFound(what="tenant"), NotFound),
+        (BadRequest(field="view", reason="no"), BadRequest),
+        (Unavailable(part="database", reason="down"), Unavailable),
+    ):
+        with pytest.raises(raised):
+            raise_error(encode_error(sent))
+    raise_error(encode_proposal(dataclasses.replace(degraded("?"))))
