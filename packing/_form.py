@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from contracts.contexts import Deferred, Evidence, Mark, SealedResolution
 from contracts.ports import Digests
-from contracts.proposals import Plan, Proposal
+from contracts.proposals import Candidate, Plan, Proposal
 from contracts.times import format_instant
 from contracts.trails import Question
 from contracts.views import View
@@ -67,15 +67,7 @@ def context_form(
             "surface": plan.surface,
         },
         "view": {"valid_at": format_instant(view.valid_at), "cut": view.cut, "epoch": view.epoch},
-        "candidates": [
-            {
-                "unit": candidate.unit_id,
-                "events": list(candidate.event_ids),
-                "score_ppm": candidate.score_ppm,
-                "hits": [[hit.route, hit.rank, hit.score_ppm] for hit in candidate.hits],
-            }
-            for candidate in proposal.candidates
-        ],
+        "candidates": [_candidate(candidate) for candidate in proposal.candidates],
         "keys": [
             {
                 "digest": digests.of_tenant(canonical(["key", key.entity, key.relation])),
@@ -99,6 +91,15 @@ def context_form(
         "configuration": configuration_hash,
         "content": content,
         "content_hash": content_hash,
+    }
+
+
+def _candidate(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "unit": candidate.unit_id,
+        "events": list(candidate.event_ids),
+        "score_ppm": candidate.score_ppm,
+        "hits": [[hit.route, hit.rank, hit.score_ppm] for hit in candidate.hits],
     }
 
 

@@ -43,17 +43,10 @@ def pack(
         IntegrityFault: A closure names an event that came without evidence, twice the same id
             stands for different things, or a data key is not at hand.
     """
-    evidence = _by_event(closures.evidence)
-    _check(closures.closures, evidence)
+    evidence = _checked(closures)
     rendered = {each.event_id: render_line(shown(each)) for each in _in_source_order(evidence, evidence)}
     cost_tokens = {event_id: counter.count(f"{line}\n") for event_id, line in rendered.items()}
-    choice, tokens = _within(
-        closures.closures,
-        rendered=rendered,
-        cost_tokens=cost_tokens,
-        budget_tokens=question.budget_tokens,
-        counter=counter,
-    )
+    choice, tokens = _within(closures.closures, rendered, cost_tokens, question.budget_tokens, counter)
     chosen = _in_source_order(choice.members, evidence)
     deferred = _deferred(closures.closures, choice, cost_tokens)
     content = content_form(chosen, [seal(key, digests) for key in resolutions], digests)
@@ -89,7 +82,6 @@ def pack(
 
 def _within(
     closures: Sequence[Closure],
-    *,
     rendered: Mapping[str, str],
     cost_tokens: Mapping[str, int],
     budget_tokens: int,
@@ -143,18 +135,16 @@ def _in_source_order(members: Iterable[str], evidence: Mapping[str, Evidence]) -
     return sorted((evidence[member] for member in members), key=lambda each: each.position)
 
 
-def _by_event(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
-    by_event: dict[str, Evidence] = {}
-    for each in evidence:
-        if by_event.setdefault(each.event_id, each) != each:
+def _checked(closures: ClosureSet) -> dict[str, Evidence]:
+    """Return the evidence by event, where it does not contradict itself."""
+    evidence: dict[str, Evidence] = {}
+    for each in closures.evidence:
+        if evidence.setdefault(each.event_id, each) != each:
             raise IntegrityFault(what="evidence: one event stands for two texts")
-    return by_event
-
-
-def _check(closures: Sequence[Closure], evidence: Mapping[str, Evidence]) -> None:
-    if len({closure.closure_id for closure in closures}) < len(closures):
-        raise IntegrityFault(what="closure: one id stands for two closures")
-    if any(member not in evidence for closure in closures for member in closure.members):
-        raise IntegrityFault(what="closure: a member came without evidence")
     if len({each.position for each in evidence.values()}) < len(evidence):
         raise IntegrityFault(what="evidence: two events stand at one position")
+    if len({closure.closure_id for closure in closures.closures}) < len(closures.closures):
+        raise IntegrityFault(what="closure: one id stands for two closures")
+    if any(member not in evidence for closure in closures.closures for member in closure.members):
+        raise IntegrityFault(what="closure: a member came without evidence")
+    return evidence
