@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -16,7 +17,6 @@ from discovery._embedder import Vectors
 from discovery._lexical import Lexical
 from discovery._names import NameBook
 from discovery._record import ClaimBook
-from discovery._text import words
 from discovery._units import Unit, unit_of
 
 VECTORS_IN_MEMORY_MAX: Final = 200_000
@@ -50,7 +50,7 @@ class TenantIndex:
         """The commit of the last of them."""
         self.complete_commit = 0
         """Every event of commits up to here was read."""
-        self.has_assistant = False
+        self._first_assistant: int | None = None
         self._streams: dict[str, int] = {}
         self._dimensions = dimensions
         self._commits = Column(np.int64)
@@ -58,6 +58,7 @@ class TenantIndex:
         self._observed = Column(np.int64)
         self._words = Column(np.int32)
         self._actor = Column(np.int32)
+        self._actors_seen = Column(np.int32)
         self._stream = Column(np.int32)
         self._assistant = Column(np.bool_)
         self._embedded = Column(np.bool_)
@@ -102,7 +103,9 @@ class TenantIndex:
         self._actor.append(self.actors.setdefault(unit.actor_id, len(self.actors)))
         self._stream.append(self._streams.setdefault(unit.stream, len(self._streams)))
         self._assistant.append(unit.actor_class == ASSISTANT)
-        self.has_assistant = self.has_assistant or unit.actor_class == ASSISTANT
+        self._actors_seen.append(len(self.actors))
+        if unit.actor_class == ASSISTANT and self._first_assistant is None:
+            self._first_assistant = row
         self._embedded.append(False)
         if self.vectors is not None:
             self.vectors.append(np.zeros(self._dimensions, dtype=np.float32))
@@ -172,10 +175,15 @@ class TenantIndex:
         """Words of each row."""
         return self._words.view(count)
 
-    def actors_named(self, entities: Iterable[str]) -> list[int]:
-        """Return the numbers of the actors that go by one of these names."""
-        spelled = {words(entity) for entity in entities}
-        return [number for actor, number in self.actors.items() if words(actor) in spelled]
+    def actors_at(self, count: int) -> list[str]:
+        """Return who had spoken by then; the number of each is its place."""
+        seen = int(self._actors_seen.view(count)[-1]) if count else 0
+        # Numbers are given out in the order of the first appearance, which is the order of the names.
+        return list(itertools.islice(self.actors, seen))
+
+    def has_assistant(self, count: int) -> bool:
+        """Whether an actor of class `assistant` had spoken by then."""
+        return self._first_assistant is not None and self._first_assistant < count
 
 
 def instant_us(instant: datetime) -> int:

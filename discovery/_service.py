@@ -83,16 +83,15 @@ class Service:
 
     async def _dense(self, tenant: str, index: TenantIndex, text: str, cut: int) -> Dense:
         started = time.perf_counter_ns()
-        vector = await self._keeper.embed_question(signals.dense_question(index, text))
+        count = index.count_at(cut)
+        vector = await self._keeper.embed_question(signals.dense_question(index, text, count))
         if vector is None:
             if not self.embedder_failed:
                 return Dense(state=RouteState.LATE, vector=None, nearest=None, duration_us=0)
             return Dense(state=RouteState.FAILED, vector=None, nearest=None, duration_us=0)
         nearest = None
         if index.vectors is None:
-            nearest = await self._keeper.nearest(
-                tenant, index, vector, count=index.count_at(cut), limit=ROUTE_TOP
-            )
+            nearest = await self._keeper.nearest(tenant, index, vector, count=count, limit=ROUTE_TOP)
         return Dense(
             state=RouteState.OK,
             vector=None if nearest is not None else vector,

@@ -58,14 +58,14 @@ def lexical(index: TenantIndex, question: str, count: int) -> tuple[Signal, Sign
     return _signal(turns), _signal(windows)
 
 
-def dense_question(index: TenantIndex, question: str) -> str:
+def dense_question(index: TenantIndex, question: str, count: int) -> str:
     """
     Return the question without the names of those who speak in this tenant.
 
     Who speaks is in every one of their turns and in none of its meaning: left in, the name draws
     the turns that mention it. If nothing else is left, the question stays whole.
     """
-    speakers = {words(actor) for actor in index.actors}
+    speakers = {words(actor) for actor in index.actors_at(count)}
     tokens = tokenize(question)
     kept, at = question, len(tokens)
     while at > 0:
@@ -134,8 +134,10 @@ def time(index: TenantIndex, times: tuple[TimeExpression, ...], count: int) -> S
 
 def actor(index: TenantIndex, plan: Plan, count: int) -> Signal:
     """Return 1 where one whom the question names says it; nothing where only one speaks at all."""
-    named = index.actors_named(plan.entities)
-    if not named or len(index.actors) == 1:
+    spelled = {words(entity) for entity in plan.entities}
+    actors = index.actors_at(count)
+    named = [number for number, name in enumerate(actors) if words(name) in spelled]
+    if not named or len(actors) == 1:
         return Signal(np.zeros(count), 0, ranks=False)
     scores = np.isin(index.actor(count), named).astype(np.float64)
     return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
@@ -143,7 +145,7 @@ def actor(index: TenantIndex, plan: Plan, count: int) -> Signal:
 
 def first_hand(index: TenantIndex, count: int) -> Signal:
     """Return 1 where it was not an assistant that said it, in a tenant where one speaks."""
-    if not index.has_assistant:
+    if not index.has_assistant(count):
         return Signal(np.zeros(count), 0, ranks=False)
     scores = (~index.said_by_assistant(count)).astype(np.float64)
     return Signal(scores, int(np.count_nonzero(scores)), ranks=False)

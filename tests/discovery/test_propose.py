@@ -56,7 +56,7 @@ def ask(index: TenantIndex, text: str, cut: int | None = None, *, dense: bool = 
     plan = plan_question(text, index.names.at(at.cut), valid_at=at.valid_at)
     part = NO_DENSE
     if dense:
-        vector = EMBEDDER.embed([dense_question(index, text)])[0]
+        vector = EMBEDDER.embed([dense_question(index, text, index.count_at(at.cut))])[0]
         part = Dense(state=RouteState.OK, vector=vector, nearest=None, duration_us=0)
     return compose(index, plan, text, view=at, late=False, dense=part)
 
@@ -209,8 +209,8 @@ def test_a_time_in_the_question_lifts_what_was_observed_then():
 def test_the_name_of_a_speaker_is_cut_from_what_is_embedded_and_others_stay():
     index = index_of(TALK)
 
-    assert dense_question(index, "Where did Ann's sister Eva hike?") == "Where did sister Eva hike?"
-    assert dense_question(index, "Ann?") == "Ann?"
+    assert dense_question(index, "Where did Ann's sister Eva hike?", 4) == "Where did sister Eva hike?"
+    assert dense_question(index, "Ann?", 4) == "Ann?"
 
 
 def test_short_turns_need_their_neighbours_and_long_ones_do_not():
