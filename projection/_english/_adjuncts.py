@@ -94,8 +94,15 @@ def read_adjuncts(clause: Clause, start: int, observed: Term | None) -> Adjuncts
         elif phrase:
             any_more = any_more or " ".join(t.low for t in clause.tokens[index : index + phrase]) in _ANY_MORE
             index += phrase
+        elif clause.rest(index).startswith((", not ", "and not ", "not ")):
+            length = _contrast(clause, index, observed)
+            if length == 0:
+                return None
+            index += length
         elif low == "," and index + 1 < len(clause):
             index += 1
+        elif clause.rest(index).startswith("in case "):
+            index = len(clause)
         elif low in _SUBORDINATORS or (low == "to" and index + 1 < len(clause)):
             conditioned = low != "to" or conditioned
             index = len(clause)
@@ -139,6 +146,21 @@ def _phrase(clause: Clause, index: int) -> int:
         if rest.startswith(phrase) and rest[len(phrase) : len(phrase) + 1] in {"", " "}:
             return phrase.count(" ") + 1
     return 0
+
+
+def _contrast(clause: Clause, start: int, observed: Term | None) -> int:
+    """Return how many tokens ", not Dinant" takes: what is denied adds nothing to what is said."""
+    index = start
+    while clause.low(index) in {",", "and", "not", "n't"}:
+        index += 1
+    first = index
+    while index < len(clause) and index - first < _PHRASE_WORDS_MAX:
+        if clause.low(index) in FINITE or clause.low(index) in {"only", "just", "i", "really", "quite"}:
+            return 0
+        if clause.low(index) == "," or starts_adjunct(clause, index, observed):
+            break
+        index += 1
+    return index - start if index > first else 0
 
 
 def _prepositional(clause: Clause, start: int, observed: Term | None) -> int:

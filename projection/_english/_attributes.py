@@ -13,13 +13,14 @@ from projection._english._adjuncts import starts_adjunct
 from projection._english._clauses import Clause
 from projection._english._objects import Item, Object, Place
 from projection._english._readers import READERS
-from projection._english._words import FINITE, KINSHIP, NOT_NAMES, PRONOUNS, VAGUE
+from projection._english._words import FINITE, KINSHIP, NOT_NAMES, PETS, PRONOUNS, VAGUE
 
 _ATTRIBUTE_WORDS_MAX: Final = 4
 _SKIPPED: Final = frozenset("new current own full actual personal private home work mobile cell all-time".split())
 _COPULAS: Final = frozenset({"is", "'s", "are"})
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _PHONE: Final = re.compile(r"\+?[0-9][0-9 ()/.-]{4,24}[0-9]")
+_REACH: Final = re.compile(r"you can (?:reach|call|text|phone|email|e-mail|contact|message) me (?:at|on|under) ")
 _AMOUNT: Final = re.compile(r"[0-9][0-9.,/:-]*[0-9]?[a-z%€$£²]*")
 
 
@@ -104,6 +105,7 @@ def _table() -> dict[str, Attribute]:
         ("works_as", READERS["occupation"], "job", "profession", "occupation", "job title"),
         ("works_at", objects.proper, "employer"),
         ("married_to", objects.person, "wife", "husband", "spouse", "wife 's name", "husband 's name"),
+        ("has_pet", objects.proper, *(f"{pet} 's name" for pet in sorted(PETS))),
         ("dating", objects.person, "girlfriend", "boyfriend", "girlfriend 's name", "boyfriend 's name"),
         ("engaged_to", objects.person, "fiancé", "fiancée", "fiance", "fiancee"),
         *((role.replace(" ", "_"), objects.person, role) for role in (
@@ -154,12 +156,17 @@ class Possessed:
     entity: str
     attribute: Attribute
     over: bool
-    changed: bool
     end: int
 
 
 def read_possessed(clause: Clause, start: int, actor_id: str) -> Possessed | None:
     """Read "my phone number is (now)", "Ana's job is", "my address changed to"."""
+    reach = _REACH.match(clause.rest(start))
+    if reach is not None:
+        number = Attribute(relation="phone", read=_phone)
+        email = Attribute(relation="email", read=_email)
+        end = start + reach.group().count(" ")
+        return Possessed(entity=actor_id, attribute=email if "@" in clause.words else number, over=False, end=end)
     if clause.low(start) == "my":
         entity, index = actor_id, start + 1
     elif clause.low(start + 1) == "'s" and _names_someone(clause, start):
@@ -172,7 +179,7 @@ def read_possessed(clause: Clause, start: int, actor_id: str) -> Possessed | Non
         if low in {"is", "are"} or (low == "'s" and clause.low(index + 1) not in {"name"}):
             return _copula(clause, entity, words, index + 1)
         if low in {"changed", "switched"} and clause.low(index + 1) == "to":
-            return _possessed(entity, words, over=False, changed=True, end=index + 2)
+            return _possessed(entity, words, over=False, end=index + 2)
         words.append(low)
         index += 1
     return None
@@ -190,14 +197,14 @@ def _copula(clause: Clause, entity: str, words: list[str], index: int) -> Posses
         index += 1
     if clause.low(index) == "no" and clause.low(index + 1) == "longer":
         over, index = True, index + 2
-    return _possessed(entity, words, over=over, changed=False, end=index)
+    return _possessed(entity, words, over=over, end=index)
 
 
-def _possessed(entity: str, words: list[str], *, over: bool, changed: bool, end: int) -> Possessed | None:
+def _possessed(entity: str, words: list[str], *, over: bool, end: int) -> Possessed | None:
     attribute = _attribute(words)
     if attribute is None:
         return None
-    return Possessed(entity=entity, attribute=attribute, over=over, changed=changed, end=end)
+    return Possessed(entity=entity, attribute=attribute, over=over, end=end)
 
 
 def read_inverted(clause: Clause, actor_id: str) -> tuple[str, Attribute, Object, int] | None:

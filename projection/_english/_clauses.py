@@ -11,7 +11,7 @@ from projection._english._words import NOT_NAMES
 
 _CONNECTORS: Final = frozenset("and but so because although though while whereas yet then".split())
 _CUTS: Final = frozenset({",", ";", "—", "–", "-", "(", ")", ":"}) | _CONNECTORS
-_SUBJECTS: Final = frozenset("i we you he she they it who which where this that there".split())
+_SUBJECTS: Final = frozenset("i we you he she they it who which where this that there please".split())
 _AUXILIARIES: Final = frozenset(
     "am is are was were 'm 's 're 've 'll 'd have has had do does did will would can could should shall "
     "might must may used".split()
@@ -125,7 +125,7 @@ def _names_go_on(current: list[Token], cut: list[Token], segment: list[Token]) -
 def _is_adverbial(tokens: list[Token]) -> bool:
     """Say that a clause so far has no verb and no subject: a greeting, a date, "by the way"."""
     return (not _starts_clause(tokens) and not tokens[0].text[:1].isupper()) or (
-        len(tokens) == 1 and tokens[0].low in NOT_NAMES
+        len(tokens) == 1 and (tokens[0].low in NOT_NAMES or tokens[0].low.endswith("ly"))
     )
 
 

@@ -72,6 +72,7 @@ _FORMS: Final = tuple(
                 r"(?: now)?\b"),
         ("span", rf"(?:from|between) {_named('a_')} (?:to|until|till|and|through) {_named('b_')}"),
         ("since", rf"(?:ever )?(?:since|as of|as from|starting) {_TERM}"),
+        ("since", r"(?:ever )?since (?:then|that time|that day)"),
         ("until", rf"(?:until|till|up to|up until) {_TERM}"),
         ("point", rf"(?:(?:back |early |late )?(?:in|on|during) )?{_TERM}"),
     )

@@ -116,7 +116,6 @@ enroll/enrol at/in | studies_at | school_by_name | start
 be moved to | located_in | location | start
 be placed in/on/under/at | located_in | location | start
 visit | visited | proper | occurrence
-travel to | visited | place | occurrence
 take a trip to | visited | place | occurrence
 go on a trip to | visited | place | occurrence
 go on vacation/holiday to | visited | place | occurrence
@@ -138,6 +137,14 @@ divorce | married_to | person | end
 get divorced from | married_to | person | end
 be divorced from | married_to | person | end
 get divorced | married_to | nothing | end
+transfer to | studies_at | school_by_name | start
+transfer from | studies_at | from_school | start
+get married | married_to | each_other | start
+get engaged | engaged_to | each_other | start
+be married | married_to | each_other | state
+be engaged | engaged_to | each_other | state
+be dating | dating | each_other | state
+fly/go/travel/drive to | visited | dated_place | occurrence
 sell | owns | sold | end
 sell | has_pet | pet_of_own | end
 give away | owns | sold | end
@@ -183,6 +190,9 @@ FORMS: Final = forms_of({*FRAMES, *ENDING_VERBS, *STARTING_VERBS})
 
 COUPLE_RELATIONS: Final = frozenset({"married_to", "engaged_to", "dating", "age", "birthday", "named"})
 """Not shared out over "Ana and Ben": of each alone they may be untrue."""
+
+EACH_OTHER: Final = "each_other"
+"""The reader of frames in which two people are each other's object ("Ana and I got married")."""
 
 WE_RELATIONS: Final = frozenset({"lives_in"})
 """What "we" says of the speaker too. For the rest it may mean a family or a company."""

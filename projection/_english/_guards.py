@@ -72,7 +72,18 @@ def refused_spans(text: str) -> list[tuple[int, int]]:
     spans = [match.span() for match in _FENCED.finditer(text)]
     if not _DOUBLE.isdisjoint(text):
         spans += [match.span() for match in _QUOTED.finditer(text)]
-    return sorted(spans)
+    return _merged(sorted(spans))
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join spans that touch, so that they ascend and can be searched by halves."""
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def takes_back(sentence: str) -> bool:
@@ -85,12 +96,21 @@ def opens_fiction(sentence: str) -> bool:
     return _FORWARDS.search(sentence) is not None
 
 
-def refuses(tokens: list[Token], sentence: str, close: str) -> bool:
-    """Say that a sentence asserts nothing: `sentence` is its text in lower case, `close` its end marks."""
-    if "?" in close or "？" in close or not _DOUBLE.isdisjoint(sentence):
+def before_question(tokens: list[Token]) -> list[Token]:
+    """Return what a question states first: in "I live in Graz, so which bus is it?" all up to "so"."""
+    for index in range(len(tokens) - 2, 1, -1):
+        joined = tokens[index].low in {"so", "but", "and"} and tokens[index + 1].low in _ASKING
+        if joined and tokens[index - 1].low in {",", ";"}:
+            return tokens[: index - 1]
+    return []
+
+
+def refuses(tokens: list[Token], sentence: str) -> bool:
+    """Say that a sentence asserts nothing; `sentence` is its text in lower case."""
+    if not tokens or not _DOUBLE.isdisjoint(sentence):
         return True
     words = [token.low for token in tokens]
-    if not _SENTENCE.isdisjoint(words):
+    if not _SENTENCE.isdisjoint(words) and not (words[:2] == ["guess", "what"] and _SENTENCE.isdisjoint(words[2:])):
         return True
     index = 0
     while index < len(words) and (words[index] in _OPENERS or words[index] == ","):

@@ -26,6 +26,7 @@ _IRREGULAR: Final = {
     "drive": ("drove", "driven"),
     "find": ("found", "found"),
     "get": ("got", "gotten"),
+    "fly": ("flew", "flown"),
     "give": ("gave", "given"),
     "go": ("went", "gone"),
     "have": ("had", "had"),
@@ -39,7 +40,7 @@ _IRREGULAR: Final = {
     "be": ("was", "been"),
     "put": ("put", "put"),
 }
-_DOUBLED: Final = frozenset({"quit", "get", "begin", "stop", "split", "drop", "put"})
+_DOUBLED: Final = frozenset({"enrol", "transfer", "quit", "get", "begin", "stop", "split", "drop", "put"})
 _VOWELS: Final = frozenset("aeiou")
 
 

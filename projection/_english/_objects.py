@@ -220,7 +220,9 @@ def listed(reader: Reader) -> Reader:
         while True:
             found = reader(place.at(index))
             if found is None:
-                return None
+                # After a comma something else may follow: "I speak Maltese, in case that helps".
+                ended = bool(items) and place.clause.low(index - 1) == ","
+                return Object(items=tuple(items), end=index - 1) if ended else None
             items += found.items
             index = found.end
             low = place.clause.low(index)

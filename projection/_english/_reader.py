@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from contracts.claims import Span
@@ -16,6 +18,7 @@ from projection._english._clauses import Clause, is_bare, split_clauses
 from projection._english._dates import Dated, DateKind
 from projection._english._frames import (
     COUPLE_RELATIONS,
+    EACH_OTHER,
     FRAMES,
     STATE_OF_PAST,
     THING_RELATIONS,
@@ -23,12 +26,12 @@ from projection._english._frames import (
     Frame,
     Mode,
 )
-from projection._english._guards import opens_fiction, refused_spans, refuses, takes_back
+from projection._english._guards import before_question, opens_fiction, refused_spans, refuses, takes_back
 from projection._english._objects import Item, Object, Place
 from projection._english._placements import read_placement
 from projection._english._readers import READERS
 from projection._english._subjects import Person, Subject, read_subject
-from projection._english._tokens import SENTENCE_CHARACTERS_MAX, Sentence, split_sentences, tokenize
+from projection._english._tokens import SENTENCE_CHARACTERS_MAX, SENTENCES_MAX, Sentence, split_sentences, tokenize
 from projection._english._verbs import Tense, VerbGroup, read_verbs
 from projection._language import Finding, Speaker, StatedValidity
 
@@ -39,10 +42,15 @@ _HEDGES: Final = frozenset(
 )
 _ATTITUDES: Final = frozenset(
     "hope hopes hoping hoped wish wishes wished want wants wanted know knows knew wonder wonders think feel feels "
-    "remember remembers love-it if forget forgets guess sure glad".split()
+    "remember remembers love-it if forget forgets sure glad".split()
 )
 # "The shop is open on Sundays" says when it is open, not that it is.
 _HABITS: Final = frozenset({"on", "every", "in", "at", "for", "from", "until", "till", "to"})
+# What may stand before a colon without making the rest a quotation.
+_LABELS: Final = frozenset(
+    "news update intro introduction correction edit note ps fyi reminder info background context announcement "
+    "status".split()
+)
 _WHO: Final = frozenset({"who", "which"})
 _LEADS: Final = frozenset("and but so because although though while whereas yet then where plus".split())
 
@@ -55,6 +63,7 @@ class _Context:
     text: str
     subject: Subject | None
     blocked: bool
+    labelled: bool
     date: Dated | None
 
 
@@ -68,7 +77,7 @@ class EnglishReader:
         quoted = refused_spans(text)
         findings: list[Finding] = []
         before: list[Finding] = []
-        for sentence in split_sentences(text):
+        for sentence in islice(split_sentences(text), SENTENCES_MAX):
             words = text[sentence.start : sentence.end].lower().replace("’", "'")
             if len(words) <= SENTENCE_CHARACTERS_MAX:
                 if takes_back(words):
@@ -84,7 +93,8 @@ class EnglishReader:
 
 
 def _overlaps(spans: list[tuple[int, int]], sentence: Sentence) -> bool:
-    return any(start < sentence.end and sentence.start < end for start, end in spans)
+    place = bisect_left(spans, (sentence.end, 0))
+    return place > 0 and spans[place - 1][1] > sentence.start
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
@@ -103,9 +113,11 @@ def _read_sentence(text: str, sentence: Sentence, words: str, speaker: Speaker) 
     tokens = tokenize(text, sentence.start, sentence.end)
     while tokens and tokens[-1].low in {".", ",", ";", "-", "–", "—"}:
         tokens.pop()
-    if not tokens or refuses(tokens, words, sentence.close):
+    if "?" in sentence.close or "？" in sentence.close:
+        tokens = before_question(tokens)
+    if refuses(tokens, words):
         return []
-    context = _Context(speaker=speaker, text=text, subject=None, blocked=False, date=None)
+    context = _Context(speaker=speaker, text=text, subject=None, blocked=False, labelled=False, date=None)
     findings: list[Finding] = []
     for clause in split_clauses(tokens):
         found, context = _read_clause(clause, context)
@@ -118,7 +130,8 @@ def _read_clause(clause: Clause, context: _Context) -> tuple[list[Finding], _Con
     while clause.low(start) in _LEADS:
         start += 1
     start, date = skip_leading(clause, start, context.speaker.observed)
-    if ":" in clause.connector.split() and context.subject is not None:
+    if ":" in clause.connector.split() and not context.labelled:
+        # What stands after a colon is someone's words, unless it is news of one's own.
         context = replace(context, blocked=True)
     if start >= len(clause):
         # Only an adverb or a date: it goes with what follows.
@@ -137,6 +150,7 @@ def _read_clause(clause: Clause, context: _Context) -> tuple[list[Finding], _Con
         context,
         subject=subject,
         blocked=blocked and not findings or not _ATTITUDES.isdisjoint(lows),
+        labelled=clause.tokens[-1].low in _LABELS,
         date=date if is_bare(clause) else None,
     )
     return findings, after
@@ -193,20 +207,34 @@ def _read_frame(
     if adjuncts is None or (adjuncts.date is not None and date is not None):
         return []
     stated = adjuncts.date or date
+    group, frame = _plainly(group, frame, adjuncts)
     stance = _stance(group, frame, adjuncts, stated)
     if stance is None:
         return []
     ok, valid = _validity(group, frame, stance, stated, observed)
     if not ok:
         return []
+    if frame.reader == "dated_place" and (stated is None or stated.kind != DateKind.POINT):
+        # "I went to Harvard" is no visit; one that has a date is.
+        return []
+    if frame.reader == EACH_OTHER:
+        return _each_other(clause, subject, frame, stance, valid, context)
     statements = _statements(frame, read, stance)
     if extra is not None and stance == Stance.ASSERT and frame.mode != Mode.END:
         statements.append(extra)
     return [
-        _finding(clause, entity, relation, item, said, valid if relation == frame.relation else _plain(valid), context)
+        _finding(clause, entity, relation, item, said, valid, context)
         for entity in subject.entities
         for relation, item, said in statements
     ]
+
+
+def _plainly(group: VerbGroup, frame: Frame, adjuncts: Adjuncts) -> tuple[VerbGroup, Frame]:
+    """Read "I don't like olives" as what everyone means by it: a dislike, not the lack of a liking."""
+    disliked = group.verb in {"like", "enjoy"} and group.negative and not group.over and not adjuncts.any_more
+    if not disliked or group.tense != Tense.PRESENT or group.progressive:
+        return group, frame
+    return replace(group, negative=False), replace(frame, relation="dislikes")
 
 
 def _statements(frame: Frame, read: Object, stance: Stance) -> list[tuple[str, Item | None, Stance]]:
@@ -218,8 +246,19 @@ def _statements(frame: Frame, read: Object, stance: Stance) -> list[tuple[str, I
     return [(frame.relation, item, stance) for item in read.items]
 
 
-def _plain(valid: StatedValidity | None) -> StatedValidity | None:
-    return valid
+def _each_other(
+    clause: Clause, subject: Subject, frame: Frame, stance: Stance, valid: StatedValidity | None, context: _Context
+) -> list[Finding]:
+    """Read "Ana and I got married": told of the speaker where that is one of the two, else of the first."""
+    if subject.person != Person.SEVERAL or len(subject.entities) != 2:
+        return []
+    one, other = subject.entities
+    if other == context.speaker.actor_id:
+        one, other = other, one
+    place = next((i for i, token in enumerate(clause.tokens) if other.startswith(token.text)), 0)
+    words_count = len(other.split())
+    item = Item(start=place, end=place + words_count, text=other)
+    return [_finding(clause, one, frame.relation, item, stance, valid, context)]
 
 
 def _after_tail(clause: Clause, index: int, frame: Frame) -> int | None:
@@ -240,7 +279,7 @@ def _fits(subject: Subject, frame: Frame) -> bool:
         case Person.THING:
             return frame.relation in THING_RELATIONS
         case Person.SEVERAL:
-            return frame.relation not in COUPLE_RELATIONS
+            return frame.relation not in COUPLE_RELATIONS or frame.reader == EACH_OTHER
         case Person.FIRST:
             return frame.relation not in {"located_in", "status"}
         case Person.ONE | Person.PET:

@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 
 SENTENCE_CHARACTERS_MAX: Final = 600
 """A longer sentence is not read: nobody states a simple fact in it."""
+SENTENCES_MAX: Final = 4_000
+"""Sentences read of one text; the longest text that is accepted holds fewer unless it is made up."""
 
 _WORD: Final = re.compile(r"\w+(?:[-.'’&/@+]\w+)*|[^\w\s]")
 _BREAK: Final = re.compile(r"[.!?…。！？]+|\n+")

@@ -61,7 +61,8 @@ GROUPS: Final = _set(
 INSTRUMENTS: Final = _set(
     "piano guitar violin viola cello bass drums drum flute clarinet oboe bassoon saxophone trumpet "
     "trombone horn tuba harp banjo mandolin ukulele accordion harmonica organ keyboard recorder "
-    "bagpipes lute sitar tabla fiddle harpsichord xylophone marimba lyre zither saz oud"
+    "bagpipes lute sitar tabla fiddle harpsichord xylophone marimba lyre zither saz oud hurdy-gurdy bodhran balalaika bandoneon concertina piccolo cornet euphonium theremin "
+    "synthesizer bongos congas djembe cajon koto shamisen erhu kora mbira panpipes"
 )
 GAMES: Final = _set(
     "tennis football soccer basketball volleyball handball hockey rugby cricket baseball softball "
@@ -104,7 +105,15 @@ OCCUPATIONS: Final = _set(
     "stonemason surgeon surveyor tailor teacher technician therapist tiler toxicologist trader trainer "
     "translator tutor typesetter undertaker upholsterer urologist vet veterinarian videographer "
     "violinist waiter waitress watchmaker weaver welder winemaker woodworker writer zoologist "
-    "electrician paramedic dispatcher zookeeper cellist drummer guitarist cardiologist dramaturge"
+    "electrician paramedic dispatcher zookeeper cellist drummer guitarist cardiologist dramaturge hygienist "
+    "orthodontist anesthetist radiotherapist epidemiologist geophysicist hydrologist volcanologist "
+    "beautician masseur masseuse caterer brewer distiller cheesemaker pastry-chef confectioner "
+    "upholsterer engraver printmaker ceramicist glassblower luthier sculptress lumberjack arborist "
+    "agronomist cashier bellhop concierge housekeeper caretaker custodian handyman roofer scaffolder "
+    "crane-operator machinist draughtsman draftsman signwriter stylist manicurist puppeteer acrobat "
+    "stuntman cinematographer screenwriter playwright librettist songwriter organist harpist flautist "
+    "percussionist trombonist trumpeter saxophonist bassist vocalist lexicographer palaeontologist "
+    "paleontologist ornithologist marine-biologist mathematician cryptographer sysadmin webmaster"
 )
 DEMONYMS: Final = LANGUAGES | _set(
     "american british scottish australian canadian mexican brazilian argentinian argentine chilean "
@@ -148,6 +157,7 @@ NOT_NAMES: Final = _set(
     "february march april june july august september october november december spring summer autumn "
     "winter god nothing none half part everything let lets do does did is are was were am be been have "
     "has had will would can could should might may must good great nice cool wow more less "
+    "anyway anyhow besides indeed again correction however meanwhile plus right alright fine "
     "everybody everyone whoever whatever whichever dogs cats birds guys friends who which what "
     "user assistant system edit update note ps"
 )
