@@ -166,7 +166,8 @@ class HistoryCell(_Wire):
     valid_to: str | None
     known_from: int
     known_to: int | None
-    entity: str
+    known_from_at: str
+    known_to_at: str | None
     relation: str
     part: str
     state: str
@@ -175,12 +176,17 @@ class HistoryCell(_Wire):
 
 
 class HistoryAnswer(_Wire):
-    """Everything that was ever answered on an entity's keys, and the claims behind it."""
+    """
+    Everything that was ever answered on an entity's keys, and the claims behind it.
+
+    `truncated` says that there is more than `HISTORY_CELLS_MAX` cells.
+    """
 
     entity: str
     relation: str | None
     epoch: int
     cut: int
+    truncated: bool
     cells: list[HistoryCell]
     claims: list[ClaimAnswer]
 

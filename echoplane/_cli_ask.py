@@ -33,6 +33,7 @@ from echoplane._cli_options import (
 from echoplane._demo import run_demo
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._settings import Settings
+from echoplane._state import Role
 from echoplane._wiring import with_plane
 
 
@@ -69,8 +70,9 @@ def ask(
 
 
 async def _ask(settings: Settings, tenant: str, question: Question, view: ViewRequest) -> AskAnswer:
-    async with with_plane(settings) as plane:
+    async with with_plane(settings, Role.WORKER, Role.DISCOVERY) as plane:
         await plane.make_tenant(tenant)
+        await plane.wait_discovery()
         return await plane.ask(tenant, question, await plane.after_last_commit(tenant, view))
 
 
@@ -123,7 +125,7 @@ def resolve(
 async def _resolve(
     settings: Settings, tenant: str, entity: str, relation: str, view: ViewRequest
 ) -> ResolveAnswer:
-    async with with_plane(settings) as plane:
+    async with with_plane(settings, Role.WORKER) as plane:
         await plane.make_tenant(tenant)
         return await plane.resolve(tenant, entity, relation, await plane.after_last_commit(tenant, view))
 
@@ -171,7 +173,7 @@ def history(
 async def _history(
     settings: Settings, tenant: str, entity: str, relation: str | None, view: ViewRequest
 ) -> HistoryAnswer:
-    async with with_plane(settings) as plane:
+    async with with_plane(settings, Role.WORKER) as plane:
         await plane.make_tenant(tenant)
         return await plane.history(tenant, entity, relation, await plane.after_last_commit(tenant, view))
 

@@ -30,6 +30,7 @@ from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._import_armar7 import read_armar7
 from echoplane._import_locomo import Batch, read_locomo
 from echoplane._settings import Settings
+from echoplane._state import Role
 from echoplane._wiring import Plane, with_plane
 
 
@@ -140,7 +141,7 @@ def import_armar7(
 
 async def _import(settings: Settings, batches: Sequence[Batch], *, tenant: str | None, as_json: bool) -> int:
     failures = 0
-    async with with_plane(settings) as plane:
+    async with with_plane(settings, Role.WORKER) as plane:
         for batch in batches:
             answer = await _import_batch(plane, checked_tenant(tenant or batch.tenant), batch)
             failures += answer.projection_failures

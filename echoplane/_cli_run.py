@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from typing import Annotated
 
 import typer
 
 from contracts.wire import StatusAnswer
+from echoplane._children import ROLE_COMMAND, run_child
 from echoplane._cli_options import DataDir, Json, print_json, print_line, run, settings_for
 from echoplane._doctor import examine
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._folders import DataFolder
 from echoplane._logging import configure_logging
 from echoplane._plane import child_environment, claim_or_promote, ensure_supervisor, stop_plane
-from echoplane._roles import run_role
 from echoplane._settings import Settings
 from echoplane._state import Mode, Role
 from echoplane._status import read_status
-from echoplane._supervisor import AlreadyRunning, Supervisor, open_log
+from echoplane._supervisor import Supervisor, open_log
+from echoplane._tokens import LOCAL_TOKEN_FILE
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +30,6 @@ def register(app: typer.Typer) -> None:
     app.command()(status)
     app.command()(doctor)
     app.command(hidden=True)(role)
-    app.command(hidden=True)(supervise)
 
 
 def up(
@@ -80,10 +79,8 @@ async def _stay_up(settings: Settings, *, as_json: bool) -> None:
 
 def _print_up(answer: StatusAnswer) -> None:
     print_line(f"echoplane is up: {answer.http}  (data in {answer.data_dir})")
-    print_line(
-        f"  questions   echoplane ask QUESTION --tenant T      token   {answer.data_dir}/keys/local.token"
-    )
-    print_line("  look     echoplane status, echoplane doctor     stop   echoplane down")
+    print_line(f"  token  {answer.data_dir}/keys/{LOCAL_TOKEN_FILE}")
+    print_line("  look   echoplane status, echoplane doctor     stop  echoplane down")
 
 
 def down(*, data_dir: DataDir = None, json: Json = False) -> int:
@@ -137,25 +134,5 @@ def doctor(*, data_dir: DataDir = None, json: Json = False) -> int:
 
 
 def role(name: Annotated[Role, typer.Argument()]) -> int:
-    """Run one role in this process. Started by the supervisor."""
-    settings = settings_for(None)
-    configure_logging(settings.log_level)
-    run_role(name, settings)
-    return EXIT_OK
-
-
-def supervise(mode: Annotated[Mode, typer.Argument()]) -> int:
-    """Run the supervisor in this process. Started in the background by `up --detach` and by commands."""
-    settings = settings_for(None)
-    configure_logging(settings.log_level)
-    run(_supervise(settings, mode))
-    return EXIT_OK
-
-
-async def _supervise(settings: Settings, mode: Mode) -> None:
-    supervisor = Supervisor(settings, environment=child_environment(settings), mode=mode)
-    try:
-        await supervisor.claim()
-    except AlreadyRunning:
-        sys.exit(EXIT_VERDICT_FALSE)
-    await supervisor.run()
+    """Run one role in this process. Started by the supervisor, as `python -m echoplane role NAME`."""
+    return run_child([ROLE_COMMAND, name.value])

@@ -85,9 +85,8 @@ async def _show(plane: Plane, settings: Settings, say: Any, *, as_json: bool) ->
                 _print(number, question, one)
         replayed = [await _replay(client, one) for one in shown]
     verdicts = {verdict: replayed.count(verdict) for verdict in sorted(set(replayed))}
-    say(
-        f"\nReplayed all {len(shown)} contexts: {', '.join(f'{count} {word}' for word, count in verdicts.items())}"
-    )
+    counted = ", ".join(f"{count} {word}" for word, count in verdicts.items())
+    say(f"\nReplayed all {len(shown)} contexts: {counted}")
     intact = True
     for tenant in LOGS:
         report = await plane.verify(tenant)

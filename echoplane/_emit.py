@@ -104,9 +104,11 @@ def check_atomic(lines: Sequence[Line]) -> None:
 
 
 def _windows(lines: Sequence[Line]) -> Iterable[Sequence[Line]]:
+    # The first goes alone: it brings in the tenant's keys, and from then on appends reach the log in
+    # the order in which they are called.
     window: list[Line] = []
-    for line in lines:
-        if _names_others(line.draft):
+    for index, line in enumerate(lines):
+        if index == 0 or _names_others(line.draft):
             if window:
                 yield window
             yield [line]

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,16 @@ from echoplane._embedded import Servers, find_servers, stop_servers
 from echoplane._folders import DataFolder
 from echoplane._processes import POLL_SECONDS, ProcessRecord, SharedUse, exclusive, start_detached
 from echoplane._settings import PREFIX, Settings
-from echoplane._state import START_LOCK, STATE_FILE, USE_LOCK, Mode, PlaneState, living_state
+from echoplane._state import (
+    START_LOCK,
+    STATE_FILE,
+    USE_LOCK,
+    WANTED_FOLDER,
+    Mode,
+    PlaneState,
+    Role,
+    living_state,
+)
 from echoplane._supervisor import AlreadyRunning, Supervisor, end_roles, own_command
 
 START_SECONDS: Final = 120.0
@@ -43,9 +52,13 @@ def child_environment(settings: Settings) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def use_plane(settings: Settings) -> AsyncIterator[Servers]:
+async def use_plane(settings: Settings, *, roles: Collection[Role]) -> AsyncIterator[Servers]:
     """
     Hold a running plane for the time of the block: the one that is up, else an ephemeral one.
+
+    Args:
+        settings: Where it is.
+        roles: What an ephemeral one must run; not waited for.
 
     Raises:
         Unavailable: It cannot be started; says why and where the log is.
@@ -54,7 +67,7 @@ async def use_plane(settings: Settings) -> AsyncIterator[Servers]:
     use = SharedUse(folder.run / USE_LOCK)
     await use.enter()
     try:
-        await ensure_supervisor(settings, mode=Mode.EPHEMERAL)
+        await ensure_supervisor(settings, mode=Mode.EPHEMERAL, roles=roles)
         servers = await find_servers(settings)
         if servers is None:
             raise Unavailable(part="servers", reason="they ended just after their start; try again")
@@ -67,7 +80,7 @@ async def use_plane(settings: Settings) -> AsyncIterator[Servers]:
             use.leave()
 
 
-async def ensure_supervisor(settings: Settings, *, mode: Mode) -> PlaneState:
+async def ensure_supervisor(settings: Settings, *, mode: Mode, roles: Collection[Role] = ()) -> PlaneState:
     """
     Return a supervisor whose servers run: the one there is, else a new one in the background.
 
@@ -80,11 +93,10 @@ async def ensure_supervisor(settings: Settings, *, mode: Mode) -> PlaneState:
     async with exclusive(folder.run / START_LOCK):
         state = living_state(folder)
         if state is None or state.failure is not None:
-            child = _start_supervisor(settings, folder, mode=mode)
+            child = _start_supervisor(settings, folder, mode=mode, roles=roles)
         else:
             child = state.process
-            if mode is Mode.UP and state.mode is Mode.EPHEMERAL:
-                child.signal(signal.SIGUSR1)
+            _wish(folder, state, mode=mode, roles=roles)
         return await _wait_ready(folder, child, mode=mode)
 
 
@@ -103,15 +115,27 @@ async def claim_or_promote(settings: Settings, supervisor: Supervisor) -> bool:
                 await supervisor.claim()
                 return True
             raise Unavailable(part="supervisor", reason="another one is ending; try again")
-        if state.mode is Mode.EPHEMERAL:
-            state.process.signal(signal.SIGUSR1)
+        _wish(folder, state, mode=Mode.UP, roles=())
         await _wait_ready(folder, state.process, mode=Mode.UP)
         return False
 
 
-def _start_supervisor(settings: Settings, folder: DataFolder, *, mode: Mode) -> ProcessRecord:
+def _wish(folder: DataFolder, state: PlaneState, *, mode: Mode, roles: Collection[Role]) -> None:
+    """Ask a running supervisor for what it does not run yet."""
+    if state.mode is Mode.UP:
+        return
+    wanted = folder.run / WANTED_FOLDER
+    wanted.mkdir(mode=0o700, exist_ok=True)
+    for name in (*roles, *((mode,) if mode is Mode.UP else ())):
+        (wanted / name.value).touch()
+    state.process.signal(signal.SIGUSR1)
+
+
+def _start_supervisor(
+    settings: Settings, folder: DataFolder, *, mode: Mode, roles: Collection[Role]
+) -> ProcessRecord:
     pid = start_detached(
-        own_command("supervise", mode.value),
+        own_command("supervise", mode.value, *(role.value for role in roles)),
         log=folder.log / "supervisor.log",
         environment=child_environment(settings),
     )

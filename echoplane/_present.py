@@ -23,6 +23,8 @@ from contracts.wire import (
     ContextAnswer,
     DeferredAnswer,
     EventAnswer,
+    HistoryAnswer,
+    HistoryCell,
     HitAnswer,
     LineAnswer,
     ReceiptAnswer,
@@ -38,6 +40,7 @@ from contracts.wire import (
     ViewAnswer,
 )
 from ledger.log import RecalledContext, StoredContext, VerifyReport
+from ledger.resolve import History, Rectangle
 
 
 def receipt_answer(receipt: Receipt) -> ReceiptAnswer:
@@ -175,6 +178,35 @@ def replay_answer(report: ReplayReport) -> ReplayAnswer:
         replayed=report.replayed_hash,
         differences=list(report.differences),
         erased=list(report.erased_event_ids),
+    )
+
+
+def history_answer(found: History, *, relation: str | None, view: View) -> HistoryAnswer:
+    once = {claim.claim_id: claim for rectangle in found.rectangles for claim in rectangle.claims}
+    return HistoryAnswer(
+        entity=found.entity,
+        relation=relation,
+        epoch=view.epoch,
+        cut=view.cut,
+        truncated=found.truncated,
+        cells=[_cell(rectangle) for rectangle in found.rectangles],
+        claims=[claim_answer(claim) for claim in sorted(once.values(), key=lambda claim: claim.position)],
+    )
+
+
+def _cell(rectangle: Rectangle) -> HistoryCell:
+    return HistoryCell(
+        valid_from=_instant(rectangle.valid_from),
+        valid_to=_instant(rectangle.valid_to),
+        known_from=rectangle.known_from,
+        known_to=rectangle.known_to,
+        known_from_at=format_instant(rectangle.known_from_at),
+        known_to_at=_instant(rectangle.known_to_at),
+        relation=rectangle.relation,
+        part=rectangle.part,
+        state=rectangle.state,
+        values=[claim.value for claim in rectangle.claims],
+        claims=[claim.claim_id for claim in rectangle.claims],
     )
 
 

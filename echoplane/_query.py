@@ -24,7 +24,7 @@ from contracts.proposals import KeyProposal, Proposal
 from contracts.resolutions import KeyResolution
 from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import View, ViewRequest
-from discovery import propose_from_state
+from discovery import propose_degraded
 from echoplane._digests import KeyedDigests
 from ledger.log import (
     Database,
@@ -144,9 +144,7 @@ class Path:
             return await self.discovery.propose(tenant=tenant, question=question, view=view)
         except Unavailable as error:
             log.warning("discovery_unavailable", part=error.part)
-            async with self.database.snapshot(tenant) as connection:
-                keys = await tenant_keys(self.database, tenant, connection)
-                return await propose_from_state(connection, keys, question=question, view=view)
+            return await propose_degraded(self.database, tenant=tenant, question=question, view=view)
 
     async def _build(
         self, tenant: str, *, question: Question, view: View, proposal: Proposal, configuration_hash: str

@@ -20,6 +20,8 @@ STATE_FILE: Final = "state.json"
 SUPERVISOR_LOCK: Final = "supervisor.lock"
 START_LOCK: Final = "start.lock"
 USE_LOCK: Final = "use.lock"
+WANTED_FOLDER: Final = "wanted"
+"""One empty file for each role that a command asks a running supervisor for, and `up` to make it stay."""
 
 
 class Mode(StrEnum):

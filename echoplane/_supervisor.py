@@ -12,22 +12,31 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import structlog
-from ledger.schema import upgrade
 
 from contracts.errors import EchoplaneError, Unavailable
 from echoplane._embedded import ensure_servers, stop_servers
 from echoplane._folders import DataFolder
 from echoplane._processes import LOG_BYTES_MAX, ProcessRecord
 from echoplane._settings import Settings
-from echoplane._state import STATE_FILE, SUPERVISOR_LOCK, USE_LOCK, Mode, PlaneState, Role, RoleState
+from echoplane._state import (
+    STATE_FILE,
+    SUPERVISOR_LOCK,
+    USE_LOCK,
+    WANTED_FOLDER,
+    Mode,
+    PlaneState,
+    Role,
+    RoleState,
+)
 
 BACKOFF_FIRST_SECONDS: Final = 0.1
 BACKOFF_MAX_SECONDS: Final = 10.0
@@ -38,9 +47,6 @@ STOP_SECONDS: Final = 10.0
 WATCH_SECONDS: Final = 0.5
 IDLE_SECONDS: Final = 3.0
 """An ephemeral plane that nobody has used for this long ends: its last user was killed."""
-
-_ROLES: Final = {Mode.UP: tuple(Role), Mode.EPHEMERAL: (Role.WORKER, Role.DISCOVERY)}
-"""Without `up` nobody listens on the network."""
 
 log = structlog.get_logger()
 
@@ -57,9 +63,18 @@ class Supervisor:
         settings: Of the whole plane; roles read the same ones from their environment.
         environment: What roles are started with.
         mode: Whether to stay, or to leave when the last user has.
+        roles: What the command that starts an ephemeral plane needs. Without `up` nobody listens on
+            the network, and no role runs that nobody asked for.
     """
 
-    def __init__(self, settings: Settings, *, environment: Mapping[str, str], mode: Mode) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        environment: Mapping[str, str],
+        mode: Mode,
+        roles: Collection[Role] = (),
+    ) -> None:
         self._settings = settings
         self._environment = dict(environment)
         self._folder = DataFolder.at(settings.data_dir)
@@ -67,6 +82,7 @@ class Supervisor:
         self._use_lock: int | None = None
         self._stopping = asyncio.Event()
         self._roles: dict[Role, asyncio.Task[None]] = {}
+        self._wanted = set(Role) if mode is Mode.UP else set(roles)
         own = ProcessRecord.of(os.getpid())
         assert own is not None
         self._state = PlaneState(
@@ -87,6 +103,12 @@ class Supervisor:
             os.close(descriptor)
             raise AlreadyRunning from None
         self._lock = descriptor
+        # Before anybody can read of us: a signal that nobody handles would end us.
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        loop.add_signal_handler(signal.SIGUSR1, self._take_wishes)
+        shutil.rmtree(self._folder.run / WANTED_FOLDER, ignore_errors=True)
         before = PlaneState.read(self._folder)
         await end_roles(before)
         self._say()
@@ -101,10 +123,6 @@ class Supervisor:
         Raises:
             EchoplaneError: It could not start; the same words stand in the state file.
         """
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stopping.set)
-        loop.add_signal_handler(signal.SIGUSR1, self._promote)
         stopped = asyncio.create_task(self._stopping.wait())
         starting = asyncio.create_task(self._start())
         # Told to stop while still starting, it must not first finish a slow recovery.
@@ -129,18 +147,25 @@ class Supervisor:
     async def _start(self) -> None:
         servers = await ensure_servers(self._settings)
         if servers.database.owner is not None:
+            from ledger.schema import upgrade  # noqa: PLC0415 - alembic is slow to load, servers start meanwhile
+
             await upgrade(servers.database.owner)
-        for role in _ROLES[self._state.mode]:
-            self._keep(role)
         self._say(ready=True)
+        self._take_wishes()
         log.info("plane_started", mode=self._state.mode.value)
 
-    def _promote(self) -> None:
-        """Stay until `down` from now on. What the mode needs more is started."""
-        self._say(mode=Mode.UP)
-        log.info("plane_promoted")
-        if self._state.ready:
-            for role in _ROLES[Mode.UP]:
+    def _take_wishes(self) -> None:
+        """Start what commands have asked for since; `up` among it means to stay until `down`."""
+        with contextlib.suppress(FileNotFoundError):
+            for wish in (self._folder.run / WANTED_FOLDER).iterdir():
+                if wish.name == Mode.UP and self._state.mode is Mode.EPHEMERAL:
+                    self._wanted = set(Role)
+                    self._say(mode=Mode.UP)
+                    log.info("plane_promoted")
+                elif wish.name in set(Role):
+                    self._wanted.add(Role(wish.name))
+        if self._state.ready and not self._stopping.is_set():
+            for role in sorted(self._wanted, key=list(Role).index):
                 self._keep(role)
 
     def _keep(self, role: Role) -> None:

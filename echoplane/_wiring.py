@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version as installed_version
 from typing import Final
 
-from ledger.resolve import history, pin, resolve
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
@@ -37,7 +36,7 @@ from contracts.wire import (
     TokenAnswer,
     VerifyAnswer,
 )
-from discovery import Client, model_digest
+from discovery import MODEL_DIGEST, Client
 from echoplane import _present as present
 from echoplane._clock import wall_clock
 from echoplane._configuration import configuration_hash
@@ -47,14 +46,19 @@ from echoplane._keys import load_master_key
 from echoplane._plane import use_plane
 from echoplane._query import Path
 from echoplane._settings import Settings
+from echoplane._sockets import discovery_socket
+from echoplane._state import Role
 from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
 from ledger import log as ledger_log
+from ledger.resolve import history, pin, resolve
 from packing import ApproximateCounter
 from projection import RuleProjector
 
 FOLD_STALL_SECONDS: Final = 60.0
 """An import gives up waiting for its fold when nothing has moved for this long."""
+DISCOVERY_START_SECONDS: Final = 15.0
+"""A command waits this long for a discovery that it has started; its model takes a second to load."""
 _POLL_SECONDS: Final = 0.1
 
 
@@ -149,7 +153,7 @@ class Plane:
         async with self.database.snapshot(tenant) as connection:
             keys = await ledger_log.tenant_keys(self.database, tenant, connection)
             found = await history(connection, keys, entity, relation, epoch=view.epoch, cut=view.cut)
-        return present.history_answer(found, entity=entity, relation=relation, view=view)
+        return present.history_answer(found, relation=relation, view=view)
 
     async def ask(self, tenant: str, question: Question, request: ViewRequest) -> AskAnswer:
         asked = await self.path.ask(tenant, question, request, wait_ms=self.wait_ms)
@@ -200,6 +204,16 @@ class Plane:
                 )
             await asyncio.sleep(_POLL_SECONDS)
 
+    async def wait_discovery(self) -> None:
+        """Wait, within a bound, for a discovery that is just starting; without it the answer is degraded."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + DISCOVERY_START_SECONDS
+        while clock() < deadline:
+            with contextlib.suppress(Unavailable):
+                if (await self.discovery.health()).model_digest is not None:
+                    return
+            await asyncio.sleep(_POLL_SECONDS)
+
     async def readiness(self) -> ReadyAnswer:
         """Return whether questions can be answered. Without discovery or Redis they are, less well."""
         parts: dict[str, str] = {}
@@ -211,11 +225,18 @@ class Plane:
             parts["fold"] = f"stopped for {dead} tenants: see `echoplane doctor`" if dead else "ok"
         except EchoplaneError as error:
             ready, parts["database"] = False, error.code
-        parts["discovery"] = "ok" if await self.discovery.is_there() else "down: answers are degraded"
+        parts["discovery"] = await self._discovery_state()
         parts["redis"] = (
             "ok" if await _answers(self.servers.redis_url) else "down: folding waits for its poll"
         )
         return ReadyAnswer(ready=ready, parts=parts)
+
+    async def _discovery_state(self) -> str:
+        try:
+            health = await self.discovery.health()
+        except Unavailable:
+            return "down: answers are degraded"
+        return "ok" if health.model_digest is not None else "loading its model"
 
 
 async def _answers(redis_url: str) -> bool:
@@ -250,22 +271,27 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
                 discovery=client,
                 counter=counter,
                 configuration_hash=configuration_hash(
-                    projector=RuleProjector().version, model_digest=model_digest(), counter=counter.name
+                    projector=RuleProjector().version, model_digest=MODEL_DIGEST, counter=counter.name
                 ),
             ),
             local_token=ensure_local_token(folder),
             wait_ms=wait_ms,
         )
     finally:
-        await client.close()
         await database.close()
 
 
 @contextlib.asynccontextmanager
-async def with_plane(settings: Settings) -> AsyncIterator[Plane]:
-    """Hold a running plane, the one that is up or an ephemeral one, for a command of this machine."""
+async def with_plane(settings: Settings, *roles: Role) -> AsyncIterator[Plane]:
+    """
+    Hold a running plane, the one that is up or an ephemeral one, for a command of this machine.
+
+    Args:
+        settings: Where it is.
+        roles: What the command needs besides the servers.
+    """
     async with (
-        use_plane(settings) as servers,
+        use_plane(settings, roles=roles) as servers,
         open_plane(settings, servers, wait_ms=limits.WAIT_MS_MAX) as plane,
     ):
         yield plane
