@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -260,6 +261,30 @@ class EventDraft(_Border):
         if self.targets and self.kind == Kind.SETTLEMENT and self.winner is None and not self.claims:
             raise ValueError("winner: a settlement names its winner")
         return self
+
+    @model_validator(mode="after")
+    def _intervals_hold_something(self) -> Self:
+        offset_minutes = None
+        if self.observed_at is not None:
+            offset_minutes = parse_term(self.observed_at, field="observed_at").offset_minutes
+        for where, interval in self._intervals():
+            if interval is None or interval.from_ is None or interval.to is None:
+                continue
+            start, end = (
+                parse_term(wording, field=where, offset_minutes=offset_minutes).first
+                for wording in (interval.from_, interval.to)
+            )
+            if start >= end:
+                raise ValueError(f"{where}: the interval is empty or inverted")
+        return self
+
+    def _intervals(self) -> Iterator[tuple[str, IntervalDraft | ValidDraft | None]]:
+        for number, target in enumerate(self.targets):
+            yield f"targets[{number}].interval", target.interval
+        for ordinal, claim in enumerate(self.claims):
+            yield f"claims[{ordinal}].valid", claim.valid
+            for number, target in enumerate(claim.targets or ()):
+                yield f"claims[{ordinal}].targets[{number}].interval", target.interval
 
     def _check_claim(self, claim: ClaimDraft, stance: Stance, *, where: str) -> None:
         targets = claim.targets if claim.targets is not None else self.targets

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from ledger._intervals import bound, lower, upper
+from ledger._keys import TenantKeys
 from ledger._lines import Cell, Line, Tail
 from ledger._timeline import Segment
 from ledger._world import Key
@@ -234,6 +235,13 @@ class Cells:
                 "claims": [_array(cell.segment.claims) for _, cell in cells],
             },
         )
+
+
+def stored_part(part: str, keys: TenantKeys) -> str:
+    """Return a part as it is stored: a long one would not fit in an index row, so its keyed digest."""
+    if len(part) <= PART_CHARACTERS_MAX:
+        return part
+    return "#" + keys.digest(part.encode()).hex()
 
 
 def _stored(tail: Tail | None) -> bytes | None:

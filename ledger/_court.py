@@ -27,7 +27,7 @@ from ledger._intervals import (
 )
 from ledger._occurrences import WHOLE, parts_of
 from ledger._relations import Contracts
-from ledger._timeline import Segment, carried_by, timeline
+from ledger._timeline import Segment, carried_by, timeline, verdicts
 from ledger._withdrawal import Replay
 
 _REASON = {
@@ -82,6 +82,19 @@ class Court:
             part: timeline(line, window_us=window_us) for part, line in self.lines(entity, relation).items()
         }
         return {part: segments for part, segments in found.items() if segments}
+
+    def within(self, entity: str, relation: str, start: int, end: int) -> dict[str, Verdict]:
+        """
+        Return, for each line that has a value or a conflict anywhere in `[start, end)`, what it has there.
+
+        Where it has several in turn, the last: an occurrence is told once, however often it was moved.
+        """
+        found: dict[str, Verdict] = {}
+        for part, line in self.lines(entity, relation).items():
+            for _, _, verdict in verdicts(line, window_us=self._window_us(relation), start=start, end=end):
+                if verdict.state in {State.VALUE, State.CONFLICT}:
+                    found[part] = verdict
+        return found
 
     def decide(self, entity: str, relation: str, at: int) -> KeyVerdict:
         """Return what the key has at an instant (microseconds)."""

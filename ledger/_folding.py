@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from contracts.claims import Claim
 from contracts.events import Stance
 from contracts.relations import Cardinality, RelationContract
-from ledger._cells import PART_CHARACTERS_MAX, Cells, LineRow
+from ledger._cells import Cells, LineRow, stored_part
 from ledger._claims import NO_KEY
 from ledger._court import Court
 from ledger._decide import ENDED, Standing
@@ -258,24 +258,28 @@ class Folding:
         parts = self._lines.setdefault(key, {})
         standings = court.lines(*key)
         timelines = court.timelines(*key)
-        named = {self._part(part): part for part in standings}
+        named = {stored_part(part, self._reader.keys): part for part in standings}
         for stored in named:
             if stored not in parts:
                 parts[stored] = self._new_line(key, stored)
         for stored, line in parts.items():
             part = named.get(stored)
             line.become([] if part is None else timelines.get(part, []), commit)
-            line.tail = self._tail(key, [] if part is None else standings[part])
+            line.tail = self._tail(court, key, [] if part is None else standings[part])
 
-    def _tail(self, key: Key, standings: Sequence[Standing]) -> Tail | None:
+    def _tail(self, court: Court, key: Key, standings: Sequence[Standing]) -> Tail | None:
         contract = self.contracts.of(key[1])
-        if contract.cardinality != Cardinality.ONE:
+        if contract.cardinality != Cardinality.ONE or key[0] in self._paired:
+            return None
+        entries = {id(standing.entry) for standing in standings}
+        if any(standing.entry.actor_id in self._paired for standing in standings):
+            return None
+        # A key with open questions is answered from its claims, however many.
+        if any(id(entry) in entries for dispute in court.replay.disputes for entry in dispute.about):
+            return None
+        if any((claim.entity, claim.relation) == key for claim in court.replay.unplaced):
             return None
         return tail_of(standings, self._digest, has_window=bool(contract.conflict_window))
-
-    def _part(self, part: str) -> str:
-        """Return a part as it is stored: a long one would not fit in an index row."""
-        return part if len(part) <= PART_CHARACTERS_MAX else "#" + self._digest(part)
 
     def _replayed(self, world: _World) -> Replay:
         if world.replay is None:

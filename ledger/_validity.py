@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from contracts.claims import Validity, ValidityKind
 from contracts.errors import BadRequest
-from contracts.events import EventDraft, IntervalDraft, Stance, ValidDraft
+from contracts.events import Stance, ValidDraft
 from contracts.times import Precision, Term, parse_term
 from ledger._claims import UNSTATED
 
@@ -78,31 +78,6 @@ def interval_of(
     if start is not None and end is not None and start >= end:
         raise BadRequest(field="valid", reason="the interval is empty or inverted")
     return start, end
-
-
-def check_intervals(draft: EventDraft, observed: Term | None) -> None:
-    """
-    Refuse an event with an empty or inverted interval anywhere in it, before it is written.
-
-    Raises:
-        BadRequest: Which claim or target, and that its interval is empty or inverted.
-    """
-    offset_minutes = None if observed is None else observed.offset_minutes
-
-    def check(interval: IntervalDraft | ValidDraft | None, where: str) -> None:
-        if interval is None:
-            return
-        try:
-            interval_of(interval.from_, interval.to, offset_minutes=offset_minutes)
-        except BadRequest as error:
-            raise BadRequest(field=where, reason=error.reason) from error
-
-    for number, target in enumerate(draft.targets):
-        check(target.interval, f"targets[{number}].interval")
-    for ordinal, claim in enumerate(draft.claims):
-        check(claim.valid, f"claims[{ordinal}].valid")
-        for number, target in enumerate(claim.targets or ()):
-            check(target.interval, f"claims[{ordinal}].targets[{number}].interval")
 
 
 def _since(term: Term, latest: datetime) -> Validity:

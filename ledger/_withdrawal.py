@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contracts.claims import OPERATOR, Claim, Source, TargetRef, Validity, ValidityKind
+from contracts.claims import DERIVED, OPERATOR, Claim, Source, TargetRef, Validity, ValidityKind
 from contracts.events import Stance
 from contracts.relations import Cardinality, RelationContract
 from ledger._claims import NO_KEY, UNSTATED, canonical
@@ -114,7 +114,8 @@ class Replay:
             claim,
             entity=entity,
             relation=relation,
-            source=claim.source,
+            # Whoever derives speaks as `derived`, whatever class was granted.
+            source=Source(actor_id=claim.source.actor_id, actor_class=DERIVED) if inputs else claim.source,
             place=_place_of(claim),
             value=value,
             validity=self._own_validity(claim, relation),

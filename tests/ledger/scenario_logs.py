@@ -16,7 +16,6 @@ from contracts.relations import Cardinality, RelationContract, Supersession
 from contracts.times import KnownAt, parse_instant, parse_term
 from ledger._reading import claims_of
 from ledger._relations import Contracts, unregistered
-from ledger._validity import check_intervals
 
 SHARED = Path(__file__).parents[3] / "shared" / "cases"
 OWN = Path(__file__).parents[1] / "data" / "scenarios_own.json"
@@ -189,8 +188,6 @@ def pure_log(scenario: dict[str, Any]) -> Log:
 def _checked(event: dict[str, Any], known: set[str]) -> EventDraft:
     draft = EventDraft.model_validate(event_form(event))
     assert draft.kind in set(Kind)
-    observed = None if draft.observed_at is None else parse_term(draft.observed_at, field="observed_at")
-    check_intervals(draft, observed)
     for claim in draft.claims:
         named = [*(claim.targets or ()), *claim.inputs, *([claim.winner] if claim.winner else [])]
         if any(target.source_event_id not in known for target in named):
