@@ -196,6 +196,8 @@ def _engine(url: str, *, name: str, more: str) -> AsyncEngine:
     )
     return create_async_engine(
         database_url(url),
+        # An error's text must not carry what was about to be stored.
+        hide_parameters=True,
         pool_size=POOL_CONNECTIONS,
         max_overflow=0,
         pool_timeout=POOL_WAIT_SECONDS,

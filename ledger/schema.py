@@ -43,7 +43,7 @@ async def upgrade(owner_url: str) -> None:
     Raises:
         Unavailable: The server is down or busy.
     """
-    engine = create_async_engine(database_url(owner_url), poolclass=NullPool)
+    engine = create_async_engine(database_url(owner_url), poolclass=NullPool, hide_parameters=True)
     try:
         with translated():
             async with engine.begin() as connection:
