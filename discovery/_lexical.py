@@ -42,6 +42,7 @@ class Lexical:
         self._rows: list[array[int]] = []
         self._counts: list[array[int]] = []
         self._lengths = Column(np.int64)
+        self._window_lengths = Column(np.int64)
         # Running totals, so that the mean length at any cut is one look.
         self._turn_total = Column(np.int64)
         self._window_total = Column(np.int64)
@@ -56,8 +57,13 @@ class Lexical:
     @property
     def bytes_held(self) -> int:
         """Memory held, in bytes; an estimate where Python objects are counted."""
-        columns = (self._lengths, self._turn_total, self._window_total, self._before, self._after)
-        return sum(column.bytes_held for column in columns) + 9 * self._postings + 400 * len(self._terms)
+        columns = (self._lengths, self._window_lengths, self._turn_total, self._window_total)
+        links = (self._before, self._after)
+        return (
+            sum(column.bytes_held for column in (*columns, *links))
+            + 9 * self._postings
+            + 400 * len(self._terms)
+        )
 
     def add(self, terms: Sequence[str], *, stream: str) -> int:
         """Add a turn at the end of its stream; return its row."""
@@ -82,15 +88,17 @@ class Lexical:
         if before != NO_ROW:
             self._after.view(row + 1)[before] = row
         # Its own window gains itself and what is before it; the windows before it gain it.
-        gained = length
-        neighbour = before
+        own, gained, neighbour = length, 0, before
         for _ in range(WINDOW_REACH):
             if neighbour == NO_ROW:
                 break
-            gained += length + int(self._lengths.view(row)[neighbour])
+            own += int(self._lengths.view(row)[neighbour])
+            gained += length
+            self._window_lengths.view(row)[neighbour] += length
             neighbour = int(self._before.view(row)[neighbour])
+        self._window_lengths.append(own)
         self._turn_total.append(length + self._total(self._turn_total, row))
-        self._window_total.append(gained + self._total(self._window_total, row))
+        self._window_total.append(own + gained + self._total(self._window_total, row))
 
     @staticmethod
     def _total(column: Column, count: int) -> int:
@@ -122,7 +130,7 @@ class Lexical:
                 continue
             turns[rows] += _bm25(counts, lengths[rows], turn_mean, held=len(rows), count=count)
             rows, counts = self._spread(rows, counts, count)
-            spans = self._window_lengths(rows, count)
+            spans = self._window_lengths_of(rows, count)
             windows[rows] += _bm25(counts, spans, window_mean, held=len(rows), count=count)
         return turns, windows
 
@@ -137,21 +145,29 @@ class Lexical:
 
     def _spread(self, rows: Rows, counts: Rows, count: int) -> tuple[Rows, Rows]:
         """Return the rows whose window holds the term, and how often it does."""
-        reached = [self.step(rows, steps, count=count) for steps in range(-WINDOW_REACH, WINDOW_REACH + 1)]
-        spread = np.concatenate(reached)
-        weights = np.tile(counts, len(reached))[spread != NO_ROW]
-        windows, place = np.unique(spread[spread != NO_ROW], return_inverse=True)
-        return windows, np.bincount(place, weights=weights).astype(np.int64)
-
-    def _window_lengths(self, rows: Rows, count: int) -> Rows:
-        lengths = self._lengths.view(count)
-        total = lengths[rows].copy()
-        for direction in (-1, 1):
-            neighbours = rows
+        total = np.zeros(count, dtype=np.int64)
+        total[rows] = counts
+        for links in (self._before.view(count), self._after.view(count)):
+            reached, weights = rows, counts
             for _ in range(WINDOW_REACH):
-                neighbours = self.step(neighbours, direction, count=count)
-                total += np.where(neighbours == NO_ROW, 0, lengths[neighbours])
-        return total
+                reached = links[reached]
+                there = (reached != NO_ROW) & (reached < count)
+                reached, weights = reached[there], weights[there]
+                # No two rows have the same neighbour on one side, so no addition is lost.
+                total[reached] += weights
+        windows = np.flatnonzero(total)
+        return windows, total[windows]
+
+    def _window_lengths_of(self, rows: Rows, count: int) -> Rows:
+        spans: Rows = self._window_lengths.view(count)[rows]
+        if count == len(self):
+            return spans
+        # At an older cut the last windows of each stream have not yet gained what came after it.
+        lengths, later = self._lengths.view(len(self)), rows
+        for _ in range(WINDOW_REACH):
+            later = np.where(later == NO_ROW, NO_ROW, self._after.view(len(self))[later])
+            spans = spans - np.where(later >= count, lengths[later], 0)
+        return spans
 
 
 def _bm25(counts: Rows, lengths: Rows, mean: float, *, held: int, count: int) -> npt.NDArray[Any]:

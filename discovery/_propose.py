@@ -196,8 +196,11 @@ def _dense(done: _Round, index: TenantIndex, dense: Dense, *, count: int, late: 
 
 def _fuse(index: TenantIndex, done: _Round, weights: Mapping[str, float], count: int) -> Scores:
     def total(routes: Mapping[str, Signal]) -> Scores:
-        parts = [weights[route] * signal.scores for route, signal in routes.items()]
-        return np.sum(parts, axis=0) if parts else np.zeros(count)
+        added = np.zeros(count)
+        for route, signal in routes.items():
+            if signal.count:
+                added += weights[route] * signal.scores
+        return added
 
     base = total({route: signal for route, signal in done.signals.items() if signal.ranks})
     done.run("session", lambda: signals.session(index, base, count))
@@ -215,18 +218,20 @@ def _candidates(index: TenantIndex, found: Mapping[str, Signal], fused: Scores) 
     for route, signal in found.items():
         if not signal.ranks:
             continue
-        for rank, row in enumerate(strongest(signal.scores, ROUTE_TOP), 1):
-            hit = RouteHit(route=route, rank=rank, score_ppm=_ppm(float(signal.scores[row])))
-            hits.setdefault(int(row), []).append(hit)
-    rows = [int(row) for row in strongest(fused, PROPOSED_MAX)]
+        best = strongest(signal.scores, ROUTE_TOP)
+        for rank, (row, score_ppm) in enumerate(
+            zip(best.tolist(), _ppm(signal.scores[best]), strict=True), 1
+        ):
+            hits.setdefault(row, []).append(RouteHit(route=route, rank=rank, score_ppm=score_ppm))
+    best = strongest(fused, PROPOSED_MAX)
     candidates = [
         Candidate(
             unit_id=index.unit_ids[row],
             event_ids=(index.unit_ids[row],),
-            score_ppm=_ppm(float(fused[row])),
+            score_ppm=score_ppm,
             hits=tuple(hits.get(row, ())),
         )
-        for row in rows
+        for row, score_ppm in zip(best.tolist(), _ppm(fused[best]), strict=True)
     ]
     return tuple(sorted(candidates, key=lambda candidate: (-candidate.score_ppm, candidate.unit_id)))
 
@@ -247,5 +252,6 @@ def _keys(
     return tuple(sorted(keys, key=lambda key: (not key.named, -key.score_ppm, key.entity, key.relation)))
 
 
-def _ppm(score: float) -> int:
-    return round(score * 1_000_000 / QUANTUM_PPM) * QUANTUM_PPM
+def _ppm(scores: Scores) -> list[int]:
+    quanta: list[int] = np.rint(scores * (1_000_000 / QUANTUM_PPM)).astype(np.int64).tolist()
+    return [quantum * QUANTUM_PPM for quantum in quanta]
