@@ -1,0 +1,128 @@
+"""Emitting a file: all of it is validated first, lines are named, order is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from contracts import limits
+from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded
+from contracts.wire import ReceiptAnswer
+from echoplane._emit import WINDOW_LINES, check_atomic, emit, read_lines
+
+TURN = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}, "text": "Hello."}
+
+
+def jsonl(*rows):
+    return "\n".join(json.dumps(row) for row in rows).encode()
+
+
+def receipt(commit):
+    return ReceiptAnswer(
+        tenant="t",
+        commit=commit,
+        recorded_at="2025-01-01T00:00:00Z",
+        event_ids=[f"ev_{commit}"],
+        positions=[commit],
+        event_hashes=["00"],
+        commit_hash="00",
+        repeated=False,
+    )
+
+
+class Log:
+    """Commits in the order of the calls, as the log does; refuses the texts it is told to."""
+
+    def __init__(self, *, refused=()):
+        self.texts, self.refused = [], refused
+
+    async def append(self, drafts):
+        (draft,) = drafts
+        await asyncio.sleep(0)
+        if draft.text in self.refused:
+            raise IdempotencyConflict(idempotency_key="k")
+        self.texts.append(draft.text)
+        return receipt(len(self.texts))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bogus": 1}, r"line 2: bogus: unknown field"),
+        ({"observed_at": "2025-01-01T10:00:00"}, r"line 2.*offset"),
+        ({"observed_at": "2025-01-01"}, r"line 2.*time of day"),
+        ({"kind": "erasure"}, r"line 2: kind.*own command"),
+        ({"actor": {"id": "Ann", "class": "self"}}, r"line 2.*computed"),
+        ({"text": None}, r"line 2"),
+        (
+            {"kind": "correction", "claims": [{"entity": "a", "relation": "b", "value": 1, "stance": "end"}]},
+            "line 2",
+        ),
+    ],
+)
+def test_a_wrong_line_is_named_and_the_whole_file_refused(change, words):
+    with pytest.raises(BadRequest, match=words):
+        read_lines(jsonl(TURN, TURN | change, TURN))
+
+
+def test_what_is_wrong_is_said_without_the_content():
+    with pytest.raises(BadRequest) as caught:
+        read_lines(jsonl(TURN | {"observed_at": ["SECRET"]}))
+
+    assert "SECRET" not in str(caught.value) + str(caught.value.details())
+
+
+def test_two_lines_that_share_a_key_and_differ_are_refused():
+    first, second = TURN | {"source_event_id": "1"}, TURN | {"source_event_id": "1", "text": "Other."}
+
+    assert len(read_lines(jsonl(first, first))) == 2
+    with pytest.raises(BadRequest, match="line 2.*line 1"):
+        read_lines(jsonl(first, second))
+
+
+def test_a_line_longer_than_an_event_is_refused():
+    with pytest.raises(LimitExceeded, match="line 1"):
+        read_lines(b" " * (limits.EVENT_BYTES_MAX + 1) + json.dumps(TURN).encode())
+
+
+def test_empty_lines_are_passed_over_and_still_counted():
+    lines = read_lines(b"\n\n" + jsonl(TURN) + b"\n\n")
+
+    assert [line.number for line in lines] == [3]
+
+
+async def test_lines_are_committed_in_their_order():
+    texts = [f"{number}" for number in range(2 * WINDOW_LINES + 5)]
+    log = Log()
+
+    receipts = [
+        got async for _, got in emit(read_lines(jsonl(*(TURN | {"text": t} for t in texts))), log.append)
+    ]
+
+    assert log.texts == texts
+    assert [got.commit for got in receipts] == list(range(1, len(texts) + 1))
+
+
+async def test_nothing_after_a_refused_line_that_names_others_is_written():
+    rows = [
+        TURN | {"text": "a"},
+        TURN | {"text": "b", "kind": "retraction", "targets": [{"source_event_id": "gone"}]},
+        TURN | {"text": "c"},
+    ]
+    log = Log(refused=("b",))
+
+    with pytest.raises(IdempotencyConflict) as caught:
+        [got async for got in emit(read_lines(jsonl(*rows)), log.append)]
+
+    assert log.texts == ["a"]
+    assert caught.value.details() == {"idempotency_key": "k", "line": 2, "written": 1}
+
+
+def test_one_commit_takes_a_bounded_number_of_events():
+    check_atomic(read_lines(jsonl(*[TURN] * limits.APPEND_EVENTS_MAX)))
+    with pytest.raises(LimitExceeded):
+        check_atomic(read_lines(jsonl(*[TURN] * (limits.APPEND_EVENTS_MAX + 1))))
+    with pytest.raises(BadRequest):
+        check_atomic([])
