@@ -13,6 +13,7 @@ from contracts.errors import LimitExceeded, Unavailable
 from contracts.proposals import Proposal
 from contracts.trails import Question
 from contracts.views import View
+from discovery._private import is_private
 from discovery._wire import (
     ANSWER_BYTES_MAX,
     DropRequest,
@@ -77,6 +78,9 @@ class Client:
         await self._call(encode_request(DropRequest(operation="drop_index", tenant=tenant)))
 
     async def _call(self, request: bytes) -> bytes:
+        if not is_private(self._socket_path.parent):
+            # Never started, or somebody else's trap: a question is not said to just anybody.
+            raise Unavailable(part="discovery", reason="the service is down")
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 reader, writer = await asyncio.open_unix_connection(self._socket_path)

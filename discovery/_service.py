@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from discovery._embedder import Embedder
 from discovery._index import TenantIndex
 from discovery._keeper import Keeper, drop_index
 from discovery._planner import plan_question
+from discovery._private import is_private, make_folder
 from discovery._propose import ROUTE_TOP, Dense, compose
 from discovery._wakeups import listen, watch
 from discovery._wire import (
@@ -219,8 +219,9 @@ async def _claim_socket(socket_path: Path) -> None:
         raise Unavailable(
             part="discovery", reason=f"its socket's path has over {SOCKET_PATH_BYTES_MAX} bytes"
         )
-    if not _is_private(socket_path.parent):
-        raise Unavailable(part="discovery", reason="the folder of its socket is open to others")
+    make_folder(socket_path.parent)
+    if not is_private(socket_path.parent):
+        raise Unavailable(part="discovery", reason="the folder of its socket is not this user's alone")
     try:
         _, writer = await asyncio.open_unix_connection(socket_path)
     except OSError:
@@ -229,12 +230,6 @@ async def _claim_socket(socket_path: Path) -> None:
         return
     writer.close()
     raise Unavailable(part="discovery", reason="another one listens on its socket")
-
-
-def _is_private(folder: Path) -> bool:
-    """Make the folder if it is missing; say whether it is this user's alone."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return not stat.S_IMODE(folder.stat().st_mode) & 0o077
 
 
 def _remove(socket_path: Path) -> None:
