@@ -141,6 +141,12 @@ def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
     )
 
 
+def sealed_bytes(claim: Claim) -> bytes:
+    """Return everything a claim's row says but its id and seal: what a digest of the claim covers."""
+    key = [claim.epoch, claim.position.event, claim.position.ordinal, claim.commit, claim.event_id]
+    return canonical([*key, claim.entity, claim.relation, claim.stance.value]) + canonical(_body_of(claim))
+
+
 async def read_claims(
     conn: AsyncConnection, keys: Digester, *, epoch: int, after_position: int, limit: int
 ) -> list[Claim]:

@@ -132,6 +132,22 @@ def judge(present: Sequence[Entry], *, window_us: int) -> Verdict:
     )
 
 
+def beaten_since(entry: Entry, present: Sequence[Entry], *, window_us: int) -> int | None:
+    """Return the commit of the first claim that is there and makes the entry leave; None if none does."""
+
+    def beats(other: Entry) -> bool:
+        if other.rank != entry.rank:
+            return other.rank < entry.rank
+        interval_replaces = other.kind != ValidityKind.SINCE and other.place > entry.place
+        if interval_replaces and comparable(entry, other, window_us=0):
+            return True
+        return other.order > entry.order and comparable(entry, other, window_us=window_us)
+
+    commits = [other.claim.commit for other in present if other is not entry and beats(other)]
+    # A claim that stood there before this one was made beat it from the start.
+    return max(min(commits), entry.claim.commit) if commits else None
+
+
 def value_of(entry: Entry) -> str:
     """Return the value a claim counts for: ENDED for every end."""
     return ENDED if entry.is_end or entry.normal is None else entry.normal

@@ -64,9 +64,10 @@ class Entry:
 
     `normal` is the normal form of its value (of the value it ends, for an end; None for an end
     that names none), `lineage` that and the forms of all it corrected. `withdrawn` is where it
-    left; `heir` the entry that took its place. Before `start` and from `earliest` on it might
-    cover. `inputs` are the entries a derived claim was derived from. `stated_class` is the class
-    its source was granted, `source_class` the one computed for its key (`self`).
+    left, `left_by` the claims that made it leave, `heir` the entry that took its place. Before
+    `start` and from `earliest` on it might cover. `inputs` are the entries a derived claim was
+    derived from. `stated_class` is the class its source was granted, `source_class` the one
+    computed for its key (`self`).
     """
 
     claim: Claim
@@ -90,6 +91,7 @@ class Entry:
     withdrawn: Intervals
     heir: Entry | None = None
     inputs: tuple[Entry, ...] = field(default=())
+    left_by: list[Claim] = field(default_factory=list)
 
     @property
     def order(self) -> tuple[int, Place]:
@@ -106,8 +108,11 @@ class Entry:
         """Return whether it counts as derived."""
         return self.source_class == DERIVED
 
-    def withdraw(self, where: Intervals) -> None:
+    def withdraw(self, where: Intervals, *, by: Claim) -> None:
         """Take it out of `where`, for good."""
+        if not where:
+            return
+        self.left_by.append(by)
         self.withdrawn = ALWAYS if where == ALWAYS else union(self.withdrawn, where)
 
 

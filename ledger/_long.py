@@ -7,21 +7,25 @@ cell's own and the instant all say the same. Elsewhere the caller works the answ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from contracts.claims import Claim
+from contracts.contexts import Mark
 from contracts.errors import IntegrityFault
 from contracts.events import Stance
+from contracts.limits import LISTED_CLAIMS_MAX
 from contracts.relations import RelationContract
 from contracts.resolutions import KeyResolution, Missing, MissingReason, Resolution, Resolved
 from contracts.views import View
 from ledger._answers import newest
 from ledger._cells import Cells
 from ledger._decide import State
+from ledger._identity import Merges
 from ledger._lines import Cell
+from ledger._relations import Contracts
 from ledger._values import normal_form
 from ledger._world import Key, Reader
 
@@ -35,18 +39,66 @@ _NEWEST: Final = sa.text(
 )
 
 
-async def long_answer(
-    reader: Reader, view: View, key: Key, contract: RelationContract, cells: Sequence[Cell]
-) -> KeyResolution | None:
+_SIZES: Final = sa.text(
+    "SELECT k.entity, k.relation, (SELECT count(*) FROM (SELECT FROM claim c WHERE c.tenant = :tenant "
+    "AND c.epoch = :epoch AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut "
+    "LIMIT :limit) AS counted) AS size "
+    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) AS k(entity, relation)"
+)
+
+
+async def long_keys(
+    reader: Reader, view: View, wanted: Iterable[Key], contracts: Contracts, merges: Merges
+) -> dict[Key, KeyResolution]:
     """
-    Return the answer of a long key from its cell; None where the claims have to decide it.
+    Return the answers of those keys that have too many claims to be listed and a cell that decides.
 
     Raises:
         IntegrityFault: A claim that was read is not what was written.
     """
-    lines = await Cells(conn=reader.conn, tenant=reader.keys.tenant, epoch=reader.epoch).lines([key])
+    ordered = sorted(key for key in set(wanted) if key[0] not in merges.identity.root)
+    parameters: dict[str, Any] = {
+        "tenant": reader.keys.tenant,
+        "epoch": reader.epoch,
+        "cut": reader.cut,
+        "limit": LISTED_CLAIMS_MAX + 1,
+        "entities": [entity for entity, _ in ordered],
+        "relations": [relation for _, relation in ordered],
+    }
+    rows = await reader.conn.execute(_SIZES, parameters)
+    long = [(row.entity, row.relation) for row in rows if row.size > LISTED_CLAIMS_MAX]
+    found: dict[Key, KeyResolution] = {}
+    for key in long:
+        answer = await _long_answer(reader, view, key, contracts.of(key[1]))
+        if answer is not None:
+            found[key] = answer
+    return found
+
+
+def long_mark(answer: KeyResolution, claim: Claim) -> tuple[Mark, int | None]:
+    """Return how the ledger stands to a claim on such a key."""
+    if claim.validity.start is None or claim.validity.start > answer.view.valid_at:
+        return Mark.PLAIN, None
+    match answer.resolution:
+        case Resolved(claims=claims):
+            first = claims[0]
+            if _order(claim) >= _order(first) and _says(claim, first, answer.contract):
+                return Mark.ACTIVE, None
+            return Mark.SUPERSEDED, max(first.commit, claim.commit)
+        case _:
+            return Mark.SUPERSEDED, None
+
+
+async def _long_answer(
+    reader: Reader, view: View, key: Key, contract: RelationContract
+) -> KeyResolution | None:
+    """Return the answer of a long key from its cell; None where the claims have to decide it."""
+    table = Cells(conn=reader.conn, tenant=reader.keys.tenant, epoch=reader.epoch)
+    lines = await table.lines([key])
     if len(lines) != 1 or lines[0].tail is None:
         return None
+    line_id = lines[0].line_id
+    cells = (await table.cells_at([line_id], cut=view.cut, at=view.valid_at)).get(line_id, [])
     parameters = {
         "tenant": reader.keys.tenant,
         "epoch": reader.epoch,

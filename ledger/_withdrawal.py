@@ -202,7 +202,7 @@ class Replay:
         if not withdrawn_throughout(earlier):
             entry.place = earlier.place
             entry.lineage |= earlier.lineage
-            earlier.withdraw(ALWAYS)
+            earlier.withdraw(ALWAYS, by=entry.claim)
             earlier.heir = entry
 
     # --- what is named ----------------------------------------------------------------------
@@ -303,14 +303,14 @@ class Replay:
             entity, relation, _ = _key_and_value(claim)
             value = _key_and_value(claim)[2] if relation in IDENTITY else claim.value
             for entry in self._own(claim, entity=entity, relation=relation, value=value):
-                entry.withdraw(stated)
+                entry.withdraw(stated, by=claim)
             return
         if self._finds_nothing(claim.targets, claim):
             self.unplaced.append(claim)
         refused = []
         for entry, where in self._targets(claim.targets, claim):
             if self._may(claim, entry):
-                entry.withdraw(where if where != ALWAYS else stated)
+                entry.withdraw(where if where != ALWAYS else stated, by=claim)
             else:
                 refused.append(entry)
         self._keep_as_dispute(claim, refused)
@@ -342,7 +342,7 @@ class Replay:
             where = union(*(difference(entry.extent, entry.withdrawn) for entry in on_key))
             for entry in self._losers(claim, on_key, key):
                 if self._may(claim, entry):
-                    entry.withdraw(where)
+                    entry.withdraw(where, by=claim)
                 else:
                     refused.append(entry)
         self._keep_as_dispute(claim, refused)
@@ -435,7 +435,7 @@ class Replay:
             entry.withdrawn = old.withdrawn
         for target in targets:
             entry.lineage |= target.lineage
-            target.withdraw(ALWAYS)
+            target.withdraw(ALWAYS, by=claim)
             target.heir = entry
         if entry.occurrence is not None:
             self._of_occurrence[self.identity.entity(entity), relation, entry.occurrence] = entry

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
 
-import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
-from contracts.limits import LISTED_CLAIMS_MAX
 from contracts.resolutions import KeyResolution, ResolvedSet
 from contracts.views import View
 from ledger._answers import answer_of, conflict, resolved
@@ -31,7 +28,7 @@ from ledger._identity import Merges, identity_of
 from ledger._intervals import lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
-from ledger._long import long_answer
+from ledger._long import long_keys
 from ledger._pin import pin
 from ledger._relations import Contracts
 from ledger._timeline import claims_of_cell
@@ -39,13 +36,6 @@ from ledger._withdrawal import Replay
 from ledger._world import Key, Reader
 
 __all__ = ["History", "Rectangle", "history", "members_of", "occurrences", "pin", "resolve", "resolve_many"]
-
-_SIZES: Final = sa.text(
-    "SELECT k.entity, k.relation, (SELECT count(*) FROM (SELECT FROM claim c WHERE c.tenant = :tenant "
-    "AND c.epoch = :epoch AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut "
-    "LIMIT :limit) AS counted) AS size "
-    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) AS k(entity, relation)"
-)
 
 
 async def resolve(
@@ -82,20 +72,11 @@ async def resolve_many(
     contracts = await reader.contracts()
     merges = identity_of(await reader.identity_claims(), contracts)
     cells = await _cells_of(conn, keys, view, wanted)
-    long = await _long_keys(conn, keys, view, set(wanted), merges)
-    short = [key for key in wanted if key not in long]
-    court = await court_on(reader, contracts, merges, short) if short else None
-    answers: dict[Key, KeyResolution] = {}
-    for key in dict.fromkeys(wanted):
-        contract = contracts.of(key[1])
-        if court is None or key in long:
-            answer = await long_answer(reader, view, key, contract, cells.get(key, {}).get("", ()))
-            if answer is None:
-                alone = await court_on(reader, contracts, merges, [key])
-                answer = _decided(alone, keys, view, key, cells.get(key, {}))
-        else:
-            answer = _decided(court, keys, view, key, cells.get(key, {}))
-        answers[key] = answer
+    answers = await long_keys(reader, view, wanted, contracts, merges)
+    short = [key for key in dict.fromkeys(wanted) if key not in answers]
+    court = await court_on(reader, contracts, merges, short)
+    for key in short:
+        answers[key] = _decided(court, keys, view, key, cells.get(key, {}))
     return [answers[key] for key in wanted]
 
 
@@ -199,20 +180,3 @@ async def _cells_of(
         if line.line_id in at:
             own[line.part] = at[line.line_id]
     return found
-
-
-async def _long_keys(
-    conn: AsyncConnection, keys: TenantKeys, view: View, wanted: set[Key], merges: Merges
-) -> set[Key]:
-    """Return the keys whose claims are too many to be listed whole."""
-    ordered = sorted(key for key in wanted if key[0] not in merges.identity.root)
-    parameters: dict[str, Any] = {
-        "tenant": keys.tenant,
-        "epoch": view.epoch,
-        "cut": view.cut,
-        "limit": LISTED_CLAIMS_MAX + 1,
-        "entities": [entity for entity, _ in ordered],
-        "relations": [relation for _, relation in ordered],
-    }
-    rows = await conn.execute(_SIZES, parameters)
-    return {(row.entity, row.relation) for row in rows if row.size > LISTED_CLAIMS_MAX}

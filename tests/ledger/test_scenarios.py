@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from contracts.claims import Claim
-from contracts.times import parse_instant
 from contracts.errors import BadRequest
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.resolutions import Conflict, Missing, Resolved, ResolvedSet
+from contracts.times import parse_instant
 from contracts.views import ViewRequest
 from ledger import log
 from ledger._claims import micros
 from ledger._court import Court, court_of
 from ledger._decide import ENDED, State
-from ledger.resolve import occurrences as ledger_occurrences
 from ledger.resolve import members_of, pin, resolve
+from ledger.resolve import occurrences as ledger_occurrences
 from ledger.write import fold, register_contract
 from tests.ledger import scenario_logs as logs
 

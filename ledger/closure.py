@@ -1,0 +1,336 @@
+"""
+Collect the evidence of an answer: the events that carry it, and those that exclude what is older.
+
+Promises: every event is read anew from the log and checked; none is later than the view's cut, of
+another tenant, or unknown to the log, whatever ids discovery proposed.
+Does not promise: that the evidence fits in a budget. That is `packing`'s question.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.claims import Claim
+from contracts.contexts import Closure, ClosureSet, Evidence, Mark
+from contracts.events import Event
+from contracts.limits import CLOSURE_EVENTS_MAX
+from contracts.proposals import Candidate, Operation, Plan
+from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
+from contracts.views import View
+from ledger._claims import NO_KEY, canonical, micros, sealed_bytes
+from ledger._court import Court
+from ledger._identity import identity_of
+from ledger._keys import TenantKeys
+from ledger._long import long_keys, long_mark
+from ledger._marks import Marked, Marks, worst
+from ledger._read import event_keys, read_events_by_id
+from ledger._rendering import rendering
+from ledger._withdrawal import Replay
+from ledger._world import Key, Reader
+
+__all__ = ["close"]
+
+_log = structlog.get_logger(__name__)
+
+CARRYING_MAX: Final = 8
+"""Events shown for one value: the first that carries it and the newest; the others repeat them."""
+EXCLUDED_MAX: Final = 8
+"""Events shown of what the answer superseded, of what was withdrawn, and of open disputes; the newest."""
+_REQUIRED_PPM: Final = 1_000_000
+
+# What carries, what it superseded, what was withdrawn and by what: one closure holds it.
+assert CARRYING_MAX + 3 * EXCLUDED_MAX <= CLOSURE_EVENTS_MAX
+
+_WITHOUT_LINKS: Final = frozenset({Operation.SUMMARY})
+
+
+async def close(
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    view: View,
+    *,
+    resolutions: Sequence[KeyResolution],
+    answer_keys: Sequence[Key],
+    candidates: Sequence[Candidate],
+    plan: Plan,
+) -> ClosureSet:
+    """
+    Return the closures of one question, and the evidence that they share.
+
+    Args:
+        conn: A snapshot of the tenant.
+        keys: The tenant's.
+        view: The pinned view that the resolutions were made at.
+        resolutions: What the ledger decided.
+        answer_keys: Keys that the answer is taken from: what decided them is required.
+        candidates: What discovery proposed; untrusted ids, of which only events at or before the
+            cut are read.
+        plan: How the question was read.
+
+    Raises:
+        IntegrityFault: Something that was read is not what was written.
+    """
+    reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
+    events = await _events(reader, [event_id for unit in candidates for event_id in unit.event_ids])
+    claims = await reader.of_events(events)
+    resolved = [(resolution.entity, resolution.relation) for resolution in resolutions]
+    marker = await _marker(reader, view, [*claims, *_claims_in(resolutions)], resolved)
+    wanted = set(answer_keys)
+    required = [
+        closure
+        for resolution in resolutions
+        if (resolution.entity, resolution.relation) in wanted
+        for closure in _required(resolution, marker)
+    ]
+    optional = _optional(candidates, events, claims, marker, links=plan.operation not in _WITHOUT_LINKS)
+    members = {member for closure in (*required, *optional) for member in closure.members}
+    events |= await _events(reader, members - events.keys())
+    evidence = await _evidence(reader, events, members, wanted, marker)
+    return ClosureSet(closures=(*required, *optional), evidence=evidence)
+
+
+class _Marker:
+    """Marks claims by courts, or by the cell of a key that is too long for one."""
+
+    def __init__(self, marks: Marks, court: Court, long: dict[Key, KeyResolution]) -> None:
+        self._marks = marks
+        self._long = long
+        self.court = court
+
+    def of(self, claim: Claim) -> Marked:
+        answer = self._long.get((claim.entity, claim.relation))
+        return self._marks.of(claim) if answer is None else long_mark(answer, claim)
+
+    def withdrawers(self, claim: Claim) -> Iterable[Claim]:
+        entry = self.court.replay.entry_of(claim.claim_id)
+        return () if entry is None else entry.left_by
+
+    def inputs(self, claim: Claim) -> Iterable[Claim]:
+        entry = self.court.replay.entry_of(claim.claim_id)
+        return () if entry is None else (source.claim for source in entry.inputs)
+
+    def replaced_by(self, claim: Claim) -> Iterable[Claim]:
+        """Return what stands now where the claim does not: so a stale line never stands alone."""
+        entry = self.court.replay.entry_of(claim.claim_id)
+        if entry is None:
+            return ()
+        found = self._marks.standing((entry.entity, entry.relation))
+        return [claim for claim in found if claim.claim_id != entry.claim.claim_id]
+
+
+async def _marker(reader: Reader, view: View, claims: Sequence[Claim], resolved: Sequence[Key]) -> _Marker:
+    contracts = await reader.contracts()
+    merges = identity_of(await reader.identity_claims(), contracts)
+    every = {(claim.entity, claim.relation) for claim in claims if claim.relation != NO_KEY}
+    every |= set(resolved)
+    for reached in (await reader.reached(claims)).values():
+        every |= reached
+    long = await long_keys(reader, view, every, contracts, merges)
+    world, _ = await reader.world(every - long.keys(), merges)
+    replay = Replay(contracts, merges.identity)
+    replay.extend(world)
+    court = Court(replay)
+    return _Marker(Marks(court, micros(view.valid_at)), court, long)
+
+
+async def _events(reader: Reader, event_ids: Iterable[str]) -> dict[str, Event]:
+    """Read those events that are there, at or before the cut; the rest was never proposed."""
+    wanted = sorted(set(event_ids))
+    if not wanted:
+        return {}
+    found = await read_events_by_id(reader.conn, reader.keys, wanted)
+    events = {
+        event_id: event
+        for event_id, event in found.items()
+        if isinstance(event, Event) and event.commit <= reader.cut
+    }
+    if ignored := len(wanted) - len(events):
+        _log.info("closure_events_ignored", ignored_count=ignored, wanted_count=len(wanted))
+    return events
+
+
+# --- required ------------------------------------------------------------------------------------
+
+
+def _required(resolution: KeyResolution, marker: _Marker) -> list[Closure]:
+    """Return what an answer stands on: closures that are all admitted, or the answer abstains."""
+    groups = [_shown(claims) for claims in _carrying(resolution, marker)]
+    excluded = [*_superseded(resolution), *_withdrawn(resolution, marker)]
+    excluded += resolution.disputes[-EXCLUDED_MAX:]
+    members: list[str] = []
+    for group in (*groups, excluded):
+        members += [claim.event_id for claim in group]
+    ordered = list(dict.fromkeys(members))
+    name = ["key", resolution.entity, resolution.relation]
+    return [
+        Closure(
+            closure_id=canonical([*name, start // CLOSURE_EVENTS_MAX]).decode("ascii"),
+            members=tuple(ordered[start : start + CLOSURE_EVENTS_MAX]),
+            utility_ppm=_REQUIRED_PPM,
+            required=True,
+        )
+        for start in range(0, len(ordered), CLOSURE_EVENTS_MAX)
+    ]
+
+
+def _carrying(resolution: KeyResolution, marker: _Marker) -> list[Sequence[Claim]]:
+    """Return, for each value of the answer, the claims that carry it; of a rival, its latest."""
+    match resolution.resolution:
+        case Resolved(claims=claims):
+            return [claims]
+        case ResolvedSet(members=members, disputed=disputed):
+            rivals = [(rival.claim,) for one in disputed for rival in one.rivals]
+            return [*(member.claims for member in members), *rivals]
+        case Conflict(rivals=rivals):
+            return [(rival.claim,) for rival in rivals]
+        case Missing():
+            ends = marker.court.decide(
+                resolution.entity, resolution.relation, micros(resolution.view.valid_at)
+            )
+            return [
+                [entry.claim for entry in side.carriers]
+                for _, verdict in ends.lines
+                for side in verdict.sides
+            ]
+
+
+def _shown(claims: Sequence[Claim]) -> Sequence[Claim]:
+    """Return the first and the newest claims: what lies between says the same once more."""
+    if len(claims) <= CARRYING_MAX:
+        return claims
+    return [claims[0], *claims[1 - CARRYING_MAX :]]
+
+
+def _superseded(resolution: KeyResolution) -> list[Claim]:
+    found: list[Claim] = []
+    match resolution.resolution:
+        case ResolvedSet(members=members, disputed=disputed):
+            found += [claim for member in members for claim in member.superseded]
+            found += [claim for one in disputed for claim in one.superseded]
+        case Resolved(superseded=superseded) | Conflict(superseded=superseded):
+            found += superseded
+        case Missing(superseded=superseded):
+            found += superseded
+    found.sort(key=lambda claim: claim.position)
+    return found[-EXCLUDED_MAX:]
+
+
+def _withdrawn(resolution: KeyResolution, marker: _Marker) -> list[Claim]:
+    """Return claims that would cover the instant but were withdrawn, and what withdrew them."""
+    found = marker.court.decide(resolution.entity, resolution.relation, micros(resolution.view.valid_at))
+    gone = sorted((entry.claim for entry in found.withdrawn), key=lambda claim: claim.position)
+    gone = gone[-EXCLUDED_MAX:]
+    return [*gone, *[by for claim in gone for by in marker.withdrawers(claim)][-EXCLUDED_MAX:]]
+
+
+# --- optional ------------------------------------------------------------------------------------
+
+
+def _optional(
+    candidates: Sequence[Candidate],
+    events: dict[str, Event],
+    claims: Sequence[Claim],
+    marker: _Marker,
+    *,
+    links: bool,
+) -> list[Closure]:
+    """Return a closure for each unit whose events are all there, by its best score."""
+    of_event: dict[str, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        of_event[claim.event_id].append(claim)
+    best: dict[str, Closure] = {}
+    for unit in candidates:
+        if not unit.event_ids or any(event_id not in events for event_id in unit.event_ids):
+            continue
+        members = list(dict.fromkeys(unit.event_ids))
+        if links:
+            members += [event_id for own in unit.event_ids for event_id in _linked(of_event[own], marker)]
+        closure = Closure(
+            closure_id=canonical(["unit", unit.unit_id]).decode("ascii"),
+            members=tuple(dict.fromkeys(members))[:CLOSURE_EVENTS_MAX],
+            utility_ppm=unit.score_ppm,
+            required=False,
+        )
+        known = best.get(closure.closure_id)
+        if known is None or known.utility_ppm < closure.utility_ppm:
+            best[closure.closure_id] = closure
+    return list(best.values())
+
+
+def _linked(claims: Sequence[Claim], marker: _Marker) -> Iterable[str]:
+    """Yield the events without which a unit could be misread: what replaced it, what it was derived from."""
+    for claim in claims:
+        mark, _ = marker.of(claim)
+        if mark in {Mark.SUPERSEDED, Mark.WITHDRAWN, Mark.DISPUTED}:
+            yield from (other.event_id for other in _shown(list(marker.replaced_by(claim))))
+            yield from (by.event_id for by in marker.withdrawers(claim))
+        yield from (source.event_id for source in marker.inputs(claim))
+
+
+# --- evidence ------------------------------------------------------------------------------------
+
+
+async def _evidence(
+    reader: Reader,
+    events: dict[str, Event],
+    members: set[str],
+    answer_keys: set[Key],
+    marker: _Marker,
+) -> tuple[Evidence, ...]:
+    of_event: dict[str, list[Claim]] = defaultdict(list)
+    for claim in await reader.of_events(members):
+        of_event[claim.event_id].append(claim)
+    data_keys = await event_keys(reader.conn, reader.keys, sorted(members))
+    evidence = []
+    for event_id in sorted(members, key=lambda event_id: events[event_id].position):
+        event, key = events[event_id], data_keys[event_id]
+        text = event.draft.text or rendering(event.draft)
+        mark, marked_commit = _mark(of_event[event_id], answer_keys, marker)
+        evidence.append(
+            Evidence(
+                event_id=event_id,
+                position=event.position,
+                stream=event.draft.stream,
+                actor_id=event.draft.actor.id,
+                actor_class=event.draft.actor.class_,
+                observed_at=event.recorded_at if event.observed is None else event.observed.first,
+                offset_minutes=0 if event.observed is None else event.observed.offset_minutes,
+                recorded_at=event.recorded_at,
+                text=text,
+                text_digest=key.digest(text.encode()).hex(),
+                claim_digests=tuple(key.digest(sealed_bytes(claim)).hex() for claim in of_event[event_id]),
+                mark=mark,
+                marked_commit=marked_commit,
+            )
+        )
+    return tuple(evidence)
+
+
+def _mark(claims: Sequence[Claim], answer_keys: set[Key], marker: _Marker) -> Marked:
+    """Mark an event by its claims on the answer's keys, where it has any; else by all of them."""
+    own = [claim for claim in claims if (claim.entity, claim.relation) in answer_keys]
+    return worst(marker.of(claim) for claim in own or claims)
+
+
+def _claims_in(resolutions: Sequence[KeyResolution]) -> list[Claim]:
+    """Return a claim on every key that was resolved, and whatever else the answers name."""
+    found: list[Claim] = []
+    for resolution in resolutions:
+        found += resolution.disputes
+        match resolution.resolution:
+            case ResolvedSet(members=members, disputed=disputed):
+                found += [claim for member in members for claim in (*member.claims, *member.superseded)]
+                found += [rival.claim for one in disputed for rival in one.rivals]
+                found += [claim for one in disputed for claim in one.superseded]
+            case Resolved(claims=claims, superseded=superseded):
+                found += [*claims, *superseded]
+            case Conflict(rivals=rivals, superseded=superseded):
+                found += [*(rival.claim for rival in rivals), *superseded]
+            case Missing(superseded=superseded, withdrawn=withdrawn):
+                found += [*superseded, *withdrawn]
+    return found

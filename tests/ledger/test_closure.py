@@ -1,0 +1,155 @@
+"""What a closure holds: the events that carry an answer, and those that exclude what is older."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from contracts.contexts import Mark
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT
+from contracts.proposals import Candidate, Operation, Plan
+from contracts.views import ViewRequest
+from ledger import log
+from ledger.closure import close
+from ledger.resolve import pin, resolve_many
+from ledger.write import fold
+from tests.ledger.scenario_logs import PlainProjector
+
+PLAN = Plan(
+    operation=Operation.CURRENT_STATE, entities=(), relations=(), times=(), surface="value", confidence_ppm=0
+)
+NOW = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
+
+
+@pytest.fixture
+def say(db, clock):
+    async def say(source, claim=None, *, tenant="acme", kind="claim", text=None, **fields):
+        clock.now += timedelta(days=1)
+        form = {
+            "stream": "s",
+            "kind": kind,
+            "actor": {"id": source, "class": "user"},
+            "observed_at": clock.now.isoformat(),
+            **fields,
+        }
+        if claim is not None:
+            form["claims"] = [claim]
+        if text is not None:
+            form["text"] = text
+        receipt = await log.append(db, tenant, [EventDraft.model_validate(form)], grant=LOCAL_GRANT)
+        return receipt.event_ids[0]
+
+    return say
+
+
+def home(value, **fields):
+    return {"entity": "ann", "relation": "home", "value": value, **fields}
+
+
+def unit(*event_ids, score=500_000):
+    return Candidate(unit_id=event_ids[0], event_ids=event_ids, score_ppm=score, hits=())
+
+
+async def closures(db, *candidates, answer=(("ann", "home"),), request=NOW, cut=None):
+    await fold(db, "acme", PlainProjector(), events_max=100)
+    view = await pin(db, "acme", request, wait_ms=0)
+    async with db.snapshot("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        resolutions = await resolve_many(conn, keys, view, list(answer))
+        return await close(
+            conn,
+            keys,
+            view,
+            resolutions=resolutions,
+            answer_keys=list(answer),
+            candidates=candidates,
+            plan=PLAN,
+        )
+
+
+def marks(found):
+    return {evidence.event_id: evidence.mark for evidence in found.evidence}
+
+
+async def test_answer_is_closed_over_what_it_superseded(db, say):
+    old = await say("ann", home("Lyon"), text="I live in Lyon")
+    new = await say("ann", home("Oslo"))
+
+    found = await closures(db)
+
+    (closure,) = found.closures
+    assert closure.required
+    assert set(closure.members) == {old, new}
+    assert marks(found) == {old: Mark.SUPERSEDED, new: Mark.ACTIVE}
+    by_id = {evidence.event_id: evidence for evidence in found.evidence}
+    assert by_id[old].text == "I live in Lyon"
+    assert by_id[new].text == "ann home = Oslo"
+    assert by_id[old].marked_commit == 2
+
+
+async def test_conflict_is_closed_over_one_claim_for_each_value(db, say):
+    bob = await say("bob", home("Lyon"))
+    cy = await say("cy", home("Oslo"))
+
+    found = await closures(db)
+
+    assert set(found.closures[0].members) == {bob, cy}
+    assert marks(found) == {bob: Mark.DISPUTED, cy: Mark.DISPUTED}
+
+
+async def test_withdrawn_answer_names_what_withdrew_it(db, say):
+    said = await say("ann", home("Lyon"))
+    taken_back = await say("ann", kind="retraction", claim={"targets": [{"event": said}]})
+
+    found = await closures(db)
+
+    assert set(found.closures[0].members) == {said, taken_back}
+    assert marks(found)[said] == Mark.WITHDRAWN
+    assert {e.event_id: e.marked_commit for e in found.evidence}[said] == 2
+
+
+async def test_stale_candidate_brings_what_replaced_it(db, say):
+    old = await say("ann", home("Lyon"))
+    new = await say("ann", home("Oslo"))
+
+    found = await closures(db, unit(old), answer=())
+
+    (closure,) = found.closures
+    assert not closure.required
+    assert closure.members == (old, new)
+
+
+async def test_unknown_foreign_and_later_events_are_never_evidence(db, say):
+    await log.create_tenant(db, "other")
+    foreign = await say("ann", home("Lyon"), tenant="other")
+    early = await say("ann", home("Lyon"))
+    request = ViewRequest(valid_at=None, known_at=db.clock(), generation=None, min_commit=None)
+    late = await say("ann", home("Oslo"))
+
+    found = await closures(
+        db, unit("ev_nobody"), unit(foreign), unit(late), unit(early), unit(early, late), request=request
+    )
+
+    assert {evidence.event_id for evidence in found.evidence} == {early}
+
+
+async def test_all_members_of_a_set_are_required(db, say):
+    pets = [
+        await say("ann", {"entity": "ann", "relation": "has_pet", "value": name}) for name in ("Rex", "Tom")
+    ]
+
+    found = await closures(db, answer=(("ann", "has_pet"),))
+
+    assert set(found.closures[0].members) == set(pets)
+
+
+async def test_digests_are_keyed_with_the_events_own_key(db, say):
+    first = await say("ann", home("Lyon"), text="same words")
+    second = await say("bob", home("Lyon"), text="same words")
+
+    found = await closures(db, unit(first), unit(second))
+
+    digests = {evidence.text_digest for evidence in found.evidence}
+    assert len(digests) == 2
