@@ -8,19 +8,23 @@ a body or an id.
 from __future__ import annotations
 
 import time
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contracts.errors import BadRequest, EchoplaneError, Fault, Forbidden, NotFound
+from contracts.wire import AppendRequest, AskRequest
 from echoplane._failures import error_answer, http_status, refusal
 from echoplane._http_metrics import Metrics
 from echoplane._http_routes import make_router
@@ -46,9 +50,26 @@ def make_app(plane: Plane) -> FastAPI:
     app.add_exception_handler(EchoplaneError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_error)
     app.add_exception_handler(HTTPException, _on_error)
+    app.openapi = partial(_describe, app)  # type: ignore[method-assign]  # as FastAPI's docs have it
     hosts = LOOPBACK_HOSTS | {plane.settings.http_host}
     app.add_middleware(Guard, hosts=hosts, metrics=metrics)
     return app
+
+
+def _describe(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, with the bodies that routes validate as JSON text."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        bodies: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+            (AppendRequest, "validation"),
+            (AskRequest, "validation"),
+        ]
+        _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")
+        document["components"]["schemas"] |= found["$defs"]
+        app.openapi_schema = document
+    return app.openapi_schema
 
 
 async def _on_error(_request: Request, error: Exception) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""Servers of one test alone, for tests that kill them or look into their folders."""
+"""Planes for the doors, and servers of one test alone for tests that kill them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from contracts.errors import Unavailable
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT
+from discovery import serve
+from echoplane._embedded import Servers
 from echoplane._folders import DataFolder
+from echoplane._http import make_app
 from echoplane._postgres import stop_postgres
 from echoplane._redis import stop_redis
+from echoplane._settings import Settings
+from echoplane._sockets import discovery_socket
+from echoplane._wiring import Plane, open_plane
+from ledger.write import fold
+from projection import RuleProjector
 
 
 @pytest.fixture
@@ -38,3 +50,74 @@ async def stop_and_discard(folder: DataFolder) -> None:
         await stop_redis(folder)
         await stop_postgres(folder)
         folder.discard()
+
+
+@pytest.fixture
+async def plane(database, redis_url, place) -> AsyncIterator[Plane]:
+    """An open plane on a fresh database, with no process of its own: tests fold when they want to."""
+    settings = Settings(data_dir=place / "data")
+    servers = Servers(database=database, redis_url=redis_url, postgres=None, redis=None)
+    async with open_plane(settings, servers, wait_ms=500) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def discovery(plane: Plane) -> AsyncIterator[None]:
+    """The discovery service of the plane, without a model: words and typed state."""
+
+    def no_model():
+        raise Unavailable(part="model", reason="a test needs none")
+
+    stop = asyncio.Event()
+    socket = discovery_socket(DataFolder.at(plane.settings.data_dir))
+    task = asyncio.create_task(
+        serve(plane.database, socket, redis_url=None, embedder_factory=no_model, stop=stop)
+    )
+    for _ in range(100):
+        if socket.exists():
+            break
+        await asyncio.sleep(0.05)
+    yield
+    stop.set()
+    await task
+
+
+@pytest.fixture
+def remember(plane: Plane):
+    """Append events to a tenant, made if need be, one commit each, and fold them."""
+
+    async def remember(tenant: str, *events: dict, folded: bool = True) -> list:
+        await plane.make_tenant(tenant)
+        receipts = [
+            await plane.append(
+                tenant, [EventDraft.model_validate(event)], grant=LOCAL_GRANT, expected_version=None
+            )
+            for event in events
+        ]
+        if folded:
+            await fold(plane.database, tenant, RuleProjector(), events_max=1_000)
+        return receipts
+
+    return remember
+
+
+@pytest.fixture
+async def client(plane: Plane) -> AsyncIterator[httpx.AsyncClient]:
+    """The HTTP door over the plane, called with the local token."""
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(make_app(plane)),
+        base_url="http://127.0.0.1:7415",
+        headers={"authorization": f"Bearer {plane.local_token}"},
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def turn():
+    """Make an emit line."""
+
+    def turn(text: str, *, who: str = "Ann", at: str | None = None, **more) -> dict:
+        line = {"stream": "s1", "kind": "turn", "actor": {"id": who, "class": "user"}, "text": text}
+        return line | ({} if at is None else {"observed_at": at}) | more
+
+    return turn

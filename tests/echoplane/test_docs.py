@@ -13,7 +13,7 @@ from contracts.errors import EchoplaneError
 from contracts.wire import SCHEMAS
 from echoplane._cli import app
 from echoplane._failures import EXIT_CODES, HTTP_STATUSES, exit_code, http_status
-from echoplane._http_routes import make_router
+from echoplane._http_routes import HistoryParameters, ReadParameters, make_router
 from echoplane._settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,9 +59,7 @@ def test_every_query_parameter_is_listed():
 
 
 def parameter_models():
-    from echoplane import _http_routes as routes
-
-    return (routes.ReadParameters, routes.HistoryParameters)
+    return (ReadParameters, HistoryParameters)
 
 
 def test_every_command_and_option_is_listed():

@@ -78,7 +78,7 @@ def test_two_lines_that_share_a_key_and_differ_are_refused():
     first, second = TURN | {"source_event_id": "1"}, TURN | {"source_event_id": "1", "text": "Other."}
 
     assert len(read_lines(jsonl(first, first))) == 2
-    with pytest.raises(BadRequest, match="line 2.*line 1"):
+    with pytest.raises(BadRequest, match=r"line 2.*line 1"):
         read_lines(jsonl(first, second))
 
 
