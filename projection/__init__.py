@@ -6,6 +6,10 @@ changes nothing.
 Does not promise: freshness. Readers wait for a commit if they need it.
 """
 
+from projection._backlog import Backlog, backlog
 from projection._projector import RuleProjector
+from projection._relay import run_relay
+from projection._run import run_projection
+from projection._worker import run_worker
 
-__all__ = ["RuleProjector"]
+__all__ = ["Backlog", "RuleProjector", "backlog", "run_projection", "run_relay", "run_worker"]

@@ -21,7 +21,9 @@ def structured(draft: EventDraft) -> list[ProjectedClaim]:
     """Return the event's structured claims with ordinals 0, 1, 2 … in their order."""
     claims = draft.claims or _implied(draft)
     return [
-        ProjectedClaim(ordinal=ordinal, draft=_completed(claim, draft), stance=draft.stance_of(claim), spans=())
+        ProjectedClaim(
+            ordinal=ordinal, draft=_completed(claim, draft), stance=draft.stance_of(claim), spans=()
+        )
         for ordinal, claim in enumerate(claims)
     ]
 

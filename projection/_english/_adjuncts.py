@@ -13,7 +13,7 @@ from typing import Final
 from contracts.times import Term
 from projection._english._clauses import Clause
 from projection._english._dates import Dated, read_date
-from projection._english._words import FINITE
+from projection._english._words import FINITE, word_set
 
 _ANY_MORE: Final = ("anymore", "any more", "any longer")
 _PHRASES: Final = (
@@ -36,22 +36,22 @@ _BY_FIRST: Final[dict[str, tuple[str, ...]]] = {
     first: tuple(sorted((p for p in (*_PHRASES, *_ANY_MORE) if p.split()[0] == first), key=len, reverse=True))
     for first in {phrase.split()[0] for phrase in (*_PHRASES, *_ANY_MORE)}
 }
-_PREPOSITIONS: Final = frozenset(
+_PREPOSITIONS: Final = word_set(
     "with near by alongside for outside around beside on at in under after over above opposite behind "
-    "close next between among within inside off across along downtown from".split()
+    "close next between among within inside off across along downtown from"
 )
 _PHRASE_WORDS_MAX: Final = 7
 # Of part of the time or of a part of the world's possibilities only: then the state is not simply so.
-_PARTIAL: Final = frozenset(
+_PARTIAL: Final = word_set(
     "week weeks weekend weekends weekday weekdays summer summers winter winters spring autumn fall season month "
     "months year years day days hour hours minute minutes night nights moment while time times bit free "
     "mind head heart soul imagination thoughts memory memories name theory principle practice general "
     "part moderation disguise exchange trial semester term vacation holiday holidays visit trip "
     "christmas easter january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday childhood youth twenties thirties past future "
-    "instead sake".split()
+    "instead sake"
 )
-_SUBORDINATORS: Final = frozenset("when after before once where as because since while until that who which".split())
+_SUBORDINATORS: Final = word_set("when after before once where as because since while until that who which")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,11 @@ class Adjuncts:
 
 def starts_adjunct(clause: Clause, index: int, observed: Term | None) -> bool:
     """Say that a date or an adverb starts at token `index`: an object ends before it."""
-    return index >= len(clause) or _phrase(clause, index) > 0 or read_date(clause.rest(index), observed) is not None
+    return (
+        index >= len(clause)
+        or _phrase(clause, index) > 0
+        or read_date(clause.rest(index), observed) is not None
+    )
 
 
 def read_adjuncts(clause: Clause, start: int, observed: Term | None) -> Adjuncts | None:
@@ -113,8 +117,9 @@ def read_adjuncts(clause: Clause, start: int, observed: Term | None) -> Adjuncts
             index += length
         else:
             return None
-    return Adjuncts(date=date, any_more=any_more, conditioned=conditioned, date_start=date_span[0],
-                    date_end=date_span[1])
+    return Adjuncts(
+        date=date, any_more=any_more, conditioned=conditioned, date_start=date_span[0], date_end=date_span[1]
+    )
 
 
 def skip_leading(clause: Clause, start: int, observed: Term | None) -> tuple[int, Dated | None]:

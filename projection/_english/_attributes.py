@@ -1,4 +1,4 @@
-""""My email is …", "Ana's favourite colour is …", "Blue is my favorite color": a noun names the relation."""
+""" "My email is …", "Ana's favourite colour is …", "Blue is my favorite color": a noun names the relation."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from contracts.lexicon import FAVORITE_PREFIX
 from projection._english import _objects as objects
 from projection._english._adjuncts import starts_adjunct
 from projection._english._clauses import Clause
-from projection._english._objects import Item, Object, Place
+from projection._english._objects import Item, Object, Place, Reader
 from projection._english._readers import READERS
-from projection._english._words import FINITE, KINSHIP, NOT_NAMES, PETS, PRONOUNS, VAGUE
+from projection._english._subjects import Person
+from projection._english._words import FINITE, KINSHIP, NOT_NAMES, PETS, PRONOUNS, VAGUE, word_set
 
 _ATTRIBUTE_WORDS_MAX: Final = 4
-_SKIPPED: Final = frozenset("new current own full actual personal private home work mobile cell all-time".split())
+_SKIPPED: Final = word_set("new current own full actual personal private home work mobile cell all-time")
 _COPULAS: Final = frozenset({"is", "'s", "are"})
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _PHONE: Final = re.compile(r"\+?[0-9][0-9 ()/.-]{4,24}[0-9]")
-_REACH: Final = re.compile(r"you can (?:reach|call|text|phone|email|e-mail|contact|message) me (?:at|on|under) ")
+_REACH: Final = re.compile(
+    r"you can (?:reach|call|text|phone|email|e-mail|contact|message) me (?:at|on|under) "
+)
 _AMOUNT: Final = re.compile(r"[0-9][0-9.,/:-]*[0-9]?[a-z%€$£²]*")
 
 
@@ -53,7 +56,9 @@ def _amount(place: Place) -> Object | None:
     if _AMOUNT.fullmatch(clause.low(index)) is None:
         return None
     end = index + 1
-    while end < len(clause) and end - index < 4 and (clause.low(end).isalpha() or clause.low(end)[0].isdigit()):
+    while (
+        end < len(clause) and end - index < 4 and (clause.low(end).isalpha() or clause.low(end)[0].isdigit())
+    ):
         if starts_adjunct(clause, end, None) or clause.low(end) in FINITE | VAGUE | {"and", "in"}:
             break
         end += 1
@@ -63,7 +68,9 @@ def _amount(place: Place) -> Object | None:
 def _short(place: Place) -> Object | None:
     """Read a short phrase or a name, such as a favourite thing; titles may hold small words."""
     named = objects.proper(place)
-    if named is not None and (named.end >= len(place.clause) or starts_adjunct(place.clause, named.end, None)):
+    if named is not None and (
+        named.end >= len(place.clause) or starts_adjunct(place.clause, named.end, None)
+    ):
         # A title keeps its article: "The Hobbit".
         the = place.index if place.clause.tokens[place.index].text == "The" else named.items[0].start
         return Object(items=(Item(start=the, end=named.end, text=None),), end=named.end)
@@ -94,41 +101,59 @@ class Attribute:
     read: Callable[[Place], Object | None]
 
 
+# Nouns that name the relation themselves, by what a value of it looks like.
+_BY_NOUN: Final[tuple[tuple[Reader, str], ...]] = (
+    (
+        objects.person,
+        "boss, manager, doctor, dentist, therapist, landlord, landlady, roommate, flatmate, lawyer, "
+        "coach, tutor, teacher, mentor, neighbor, neighbour, best friend, vet, mother, father, sister, "
+        "brother, son, daughter, hairdresser, accountant, supervisor, piano teacher",
+    ),
+    (
+        objects.proper,
+        "hometown, home town, nickname, surname, last name, first name, middle name, maiden name, "
+        "family name, alma mater, bank, native language, mother tongue, first language",
+    ),
+    (
+        _amount,
+        "height, weight, shoe size, salary, rent, room number, flat number, house number, apartment number, "
+        "office number, extension, zip code, postcode, postal code, customer number, membership number, "
+        "lucky number, locker number, seat number",
+    ),
+    (
+        _code,
+        "blood type, blood group, username, user name, handle, zodiac sign, star sign, license plate, "
+        "licence plate, nationality, religion, clothing size, shirt size",
+    ),
+    (_short, "major, minor, eye color, hair color, eye colour, hair colour"),
+)
+
+
 def _table() -> dict[str, Attribute]:
-    lines = (
-        ("named", objects.proper, "name", "full name"),
-        ("email", _email, "email", "email address", "e-mail", "e-mail address"),
-        ("phone", _phone, "phone number", "number", "telephone number", "cell number", "mobile number", "phone",
-         "mobile", "cell phone number"),
-        ("birthday", READERS["day"], "birthday", "date of birth", "birth date", "birthdate"),
+    lines: list[tuple[str, Reader, str]] = [
+        ("named", objects.proper, "name, full name"),
+        ("email", _email, "email, email address, e-mail, e-mail address"),
+        (
+            "phone",
+            _phone,
+            "phone number, number, telephone number, cell number, mobile number, phone, mobile, "
+            "cell phone number",
+        ),
+        ("birthday", READERS["day"], "birthday, date of birth, birth date, birthdate"),
         ("age", READERS["age"], "age"),
-        ("works_as", READERS["occupation"], "job", "profession", "occupation", "job title"),
+        ("works_as", READERS["occupation"], "job, profession, occupation, job title"),
         ("works_at", objects.proper, "employer"),
-        ("married_to", objects.person, "wife", "husband", "spouse", "wife 's name", "husband 's name"),
-        ("has_pet", objects.proper, *(f"{pet} 's name" for pet in sorted(PETS))),
-        ("dating", objects.person, "girlfriend", "boyfriend", "girlfriend 's name", "boyfriend 's name"),
-        ("engaged_to", objects.person, "fiancé", "fiancée", "fiance", "fiancee"),
-        *((role.replace(" ", "_"), objects.person, role) for role in (
-            "boss", "manager", "doctor", "dentist", "therapist", "landlord", "landlady", "roommate", "flatmate",
-            "lawyer", "coach", "tutor", "teacher", "mentor", "neighbor", "neighbour", "best friend", "vet",
-            "mother", "father", "sister", "brother", "son", "daughter", "hairdresser", "accountant",
-            "supervisor", "piano teacher")),
-        *((noun.replace(" ", "_"), objects.proper, noun) for noun in (
-            "hometown", "home town", "nickname", "surname", "last name", "first name", "middle name",
-            "maiden name", "family name", "alma mater", "bank", "native language", "mother tongue",
-            "first language")),
-        *((noun.replace(" ", "_"), _amount, noun) for noun in (
-            "height", "weight", "shoe size", "salary", "rent", "room number", "flat number", "house number",
-            "apartment number", "office number", "extension", "zip code", "postcode", "postal code",
-            "customer number", "membership number", "lucky number", "locker number", "seat number")),
-        *((noun.replace(" ", "_"), _code, noun) for noun in (
-            "blood type", "blood group", "username", "user name", "handle", "zodiac sign", "star sign",
-            "license plate", "licence plate", "nationality", "religion", "clothing size", "shirt size")),
-        *((noun.replace(" ", "_"), _short, noun) for noun in ("major", "minor", "eye color", "hair color",
-                                                              "eye colour", "hair colour")),
-    )
+        ("married_to", objects.person, "wife, husband, spouse, wife 's name, husband 's name"),
+        ("has_pet", objects.proper, ", ".join(f"{pet} 's name" for pet in sorted(PETS))),
+        ("dating", objects.person, "girlfriend, boyfriend, girlfriend 's name, boyfriend 's name"),
+        ("engaged_to", objects.person, "fiancé, fiancée, fiance, fiancee"),
+    ]
+    for read, nouns in _BY_NOUN:
+        lines += [(noun.replace(" ", "_"), read, noun) for noun in nouns.split(", ")]
     return {
-        noun: Attribute(relation=relation, read=read) for relation, read, *nouns in lines for noun in nouns
+        noun: Attribute(relation=relation, read=read)
+        for relation, read, nouns in lines
+        for noun in nouns.split(", ")
     }
 
 
@@ -166,7 +191,9 @@ def read_possessed(clause: Clause, start: int, actor_id: str) -> Possessed | Non
         number = Attribute(relation="phone", read=_phone)
         email = Attribute(relation="email", read=_email)
         end = start + reach.group().count(" ")
-        return Possessed(entity=actor_id, attribute=email if "@" in clause.words else number, over=False, end=end)
+        return Possessed(
+            entity=actor_id, attribute=email if "@" in clause.words else number, over=False, end=end
+        )
     if clause.low(start) == "my":
         entity, index = actor_id, start + 1
     elif clause.low(start + 1) == "'s" and _names_someone(clause, start):
@@ -192,8 +219,17 @@ def _names_someone(clause: Clause, index: int) -> bool:
 
 def _copula(clause: Clause, entity: str, words: list[str], index: int) -> Possessed | None:
     over = False
-    while clause.low(index) in {"now", "currently", "still", "also", "definitely", "absolutely", "officially", "called",
-                                "on"}:
+    while clause.low(index) in {
+        "now",
+        "currently",
+        "still",
+        "also",
+        "definitely",
+        "absolutely",
+        "officially",
+        "called",
+        "on",
+    }:
         index += 1
     if clause.low(index) == "no" and clause.low(index + 1) == "longer":
         over, index = True, index + 2
@@ -222,8 +258,9 @@ def read_inverted(clause: Clause, actor_id: str) -> tuple[str, Attribute, Object
     attribute = _attribute(words)
     if attribute is None:
         return None
-    value = attribute.read(Place(clause=Clause(clause.tokens[:index], ""), index=0, person=objects.Person.ONE,
-                                 observed=None))
+    value = attribute.read(
+        Place(clause=Clause(clause.tokens[:index], ""), index=0, person=Person.ONE, observed=None)
+    )
     if value is None or value.end != index:
         return None
     return actor_id, attribute, value, end

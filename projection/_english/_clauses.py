@@ -7,17 +7,17 @@ from typing import Final
 from projection._english._frames import FORMS
 from projection._english._inflection import Form
 from projection._english._tokens import Token
-from projection._english._words import NOT_NAMES
+from projection._english._words import NOT_NAMES, word_set
 
-_CONNECTORS: Final = frozenset("and but so because although though while whereas yet then".split())
+_CONNECTORS: Final = word_set("and but so because although though while whereas yet then")
 _CUTS: Final = frozenset({",", ";", "—", "–", "-", "(", ")", ":"}) | _CONNECTORS
-_SUBJECTS: Final = frozenset("i we you he she they it who which where this that there please".split())
-_AUXILIARIES: Final = frozenset(
+_SUBJECTS: Final = word_set("i we you he she they it who which where this that there please")
+_AUXILIARIES: Final = word_set(
     "am is are was were 'm 's 're 've 'll 'd have has had do does did will would can could should shall "
-    "might must may used".split()
+    "might must may used"
 )
 _TENSED: Final = Form.THIRD | Form.PAST
-_NOMINAL: Final = frozenset("likes loves works plays owns drives dates hates studies visits moves starts".split())
+_NOMINAL: Final = word_set("likes loves works plays owns drives dates hates studies visits moves starts")
 
 
 class Clause:
@@ -116,8 +116,10 @@ def _names_go_on(current: list[Token], cut: list[Token], segment: list[Token]) -
     """Say that "Ana and Ben live" is one subject so far: names alone, joined by "and" or a comma."""
     joined = all(token.low in {"and", ","} for token in cut)
     named = current[-1].text[:1].isupper() and not _starts_clause(current)
-    follows = segment[0].text[:1].isupper() and segment[0].low not in _SUBJECTS | {"my", "the"} or (
-        segment[0].low == "i" and len(segment) > 1
+    follows = (
+        (segment[0].text[:1].isupper()
+        and segment[0].low not in _SUBJECTS | {"my", "the"})
+        or (segment[0].low == "i" and len(segment) > 1)
     )
     return joined and named and follows and (current[0].text[:1].isupper()) and len(current) <= 6
 

@@ -15,13 +15,24 @@ from enum import Enum
 from typing import Final
 
 from contracts.times import Term
+from projection._english._words import word_set
 
 _MONTHS: Final = {
     name: number
     for number, names in enumerate(
         (
-            "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
-            "august aug", "september sep sept", "october oct", "november nov", "december dec",
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sep sept",
+            "october oct",
+            "november nov",
+            "december dec",
         ),
         start=1,
     )
@@ -29,13 +40,12 @@ _MONTHS: Final = {
 }
 _WEEKDAYS: Final = {
     name: number
-    for number, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())
+    for number, name in enumerate(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
 }
 _NUMBERS: Final = {
     word: number
     for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen twenty".split()
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
     )
 } | {"a": 1, "an": 1}
 
@@ -66,10 +76,16 @@ def _named(prefix: str) -> str:
 _FORMS: Final = tuple(
     (kind, re.compile(pattern + "(?= |$)"))
     for kind, pattern in (
-        ("for", rf"for (?:the (?:last|past) |over |almost |about |nearly )?(?P<count>{_COUNT}) "
-                r"(?P<unit>year|month|week|day)s?(?: now)?\b"),
-        ("for", r"for (?:a (?:long|very long) time|years|ages|a while|many years|several years|decades|months)"
-                r"(?: now)?\b"),
+        (
+            "for",
+            rf"for (?:the (?:last|past) |over |almost |about |nearly )?(?P<count>{_COUNT}) "
+            r"(?P<unit>year|month|week|day)s?(?: now)?\b",
+        ),
+        (
+            "for",
+            r"for (?:a (?:long|very long) time|years|ages|a while|many years|several years|decades|months)"
+            r"(?: now)?\b",
+        ),
         ("span", rf"(?:from|between) {_named('a_')} (?:to|until|till|and|through) {_named('b_')}"),
         ("since", rf"(?:ever )?(?:since|as of|as from|starting) {_TERM}"),
         ("since", r"(?:ever )?since (?:then|that time|that day)"),
@@ -77,10 +93,15 @@ _FORMS: Final = tuple(
         ("point", rf"(?:(?:back |early |late )?(?:in|on|during) )?{_TERM}"),
     )
 )
-_STARTERS: Final = frozenset(
-    "for from between ever since as starting until till up back early late in on during the yesterday "
-    "today tonight this last just earlier".split()
-) | _MONTHS.keys() | _WEEKDAYS.keys() | _NUMBERS.keys()
+_STARTERS: Final = (
+    word_set(
+        "for from between ever since as starting until till up back early late in on during the yesterday "
+        "today tonight this last just earlier"
+    )
+    | _MONTHS.keys()
+    | _WEEKDAYS.keys()
+    | _NUMBERS.keys()
+)
 
 
 class DateKind(Enum):
@@ -127,6 +148,7 @@ def read_date(words: str, observed: Term | None) -> Dated | None:
 def _dated(kind: DateKind, match: re.Match[str], observed: Term | None) -> Dated | None:
     groups = match.groupdict()
     today = _local(observed)
+    start: str | None = None
     end: str | None = None
     match kind:
         case DateKind.SPAN:
@@ -138,7 +160,7 @@ def _dated(kind: DateKind, match: re.Match[str], observed: Term | None) -> Dated
         case DateKind.LENGTH:
             start = _ago(groups, today, unit=groups.get("unit"))
         case DateKind.UNTIL:
-            start, end = None, _term(groups, today)
+            end = _term(groups, today)
         case DateKind.POINT | DateKind.SINCE:
             start = _term(groups, today)
     return Dated(kind=kind, start=start, end=end, words_count=len(match.group().split()))
@@ -169,7 +191,11 @@ def _local(observed: Term | None) -> date | None:
 def _term(groups: dict[str, str | None], today: date | None) -> str | None:
     if groups.get("iso"):
         return _checked(groups["iso"])
-    for day, month, year in (("day", "month", "year"), ("day2", "month2", "year2"), (None, "month3", "year3")):
+    for day, month, year in (
+        ("day", "month", "year"),
+        ("day2", "month2", "year2"),
+        (None, "month3", "year3"),
+    ):
         name = groups.get(month)
         if name is not None:
             number = _MONTHS[name.removesuffix(" .")]

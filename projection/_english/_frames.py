@@ -173,7 +173,9 @@ def _frames() -> dict[str, tuple[Frame, ...]]:
                 )
             )
     # The longest pattern first: "quit my job at" before "quit".
-    return {verb: tuple(sorted(frames, key=lambda frame: -len(frame.tail))) for verb, frames in by_verb.items()}
+    return {
+        verb: tuple(sorted(frames, key=lambda frame: -len(frame.tail))) for verb, frames in by_verb.items()
+    }
 
 
 FRAMES: Final = _frames()

@@ -11,8 +11,9 @@ import re
 from typing import Final
 
 from projection._english._tokens import Token
+from projection._english._words import word_set
 
-_SENTENCE: Final = frozenset(
+_SENTENCE: Final = word_set(
     # conditions and doubt
     "if unless whether maybe perhaps possibly probably presumably hypothetically supposing suppose "
     "supposedly seemingly seems seem seemed appears appeared doubt doubtful unsure assume assuming "
@@ -30,7 +31,7 @@ _SENTENCE: Final = frozenset(
     "protagonist villain hero avatar persona novel screenplay lyrics "
     # the statement itself is under discussion
     "lie lied lying fake false untrue example translate translation pronounce spell sentence "
-    "mistaken misheard wrongly falsely".split()
+    "mistaken misheard wrongly falsely"
 )
 _PHRASES: Final = re.compile(
     r"\b(?:as if|as though|let's say|let ' s say|say that|what if|in (?:the|this|that|a|my|our|his|her|their|"
@@ -56,13 +57,15 @@ _FORWARDS: Final = re.compile(
     r"for example|for instance|here is a quote|here's a quote|the (?:post|letter|article|email|note|ad|"
     r"text|sign|poster|card) (?:said|says|read|reads))\b"
 )
-_ASKING: Final = frozenset(
+_ASKING: Final = word_set(
     "do does did is are was were am can could will would shall should may might must have has had who whom "
-    "whose what where when why how which isn't aren't don't doesn't".split()
+    "whose what where when why how which isn't aren't don't doesn't"
 )
-_OPENERS: Final = frozenset("so and but well hey ok okay oh um then now hi hello".split())
-_DOUBLE: Final = frozenset("\"“”„«»‟〝〞「」『』")
-_QUOTED: Final = re.compile(r"\"[^\"\n]*(?:\"|$|\n)|“[^”\n]*(?:”|$|\n)|«[^»\n]*(?:»|$|\n)|„[^“”\n]*(?:[“”]|$|\n)")
+_OPENERS: Final = word_set("so and but well hey ok okay oh um then now hi hello")
+_DOUBLE: Final = frozenset('"“”„«»‟〝〞「」『』')
+_QUOTED: Final = re.compile(
+    r"\"[^\"\n]*(?:\"|$|\n)|“[^”\n]*(?:”|$|\n)|«[^»\n]*(?:»|$|\n)|„[^“”\n]*(?:[“”]|$|\n)"
+)
 _FENCED: Final = re.compile(r"```[^`]*(?:```|$)|^[ \t]*>.*$|^[ \t]{0,3}\|.*$", re.MULTILINE)
 _SINGLE: Final = re.compile(r"(?:^|[\s(,:])['‘`](?!\d0s|cause\b|til\b|em\b|tis\b)\w")
 
@@ -110,7 +113,9 @@ def refuses(tokens: list[Token], sentence: str) -> bool:
     if not tokens or not _DOUBLE.isdisjoint(sentence):
         return True
     words = [token.low for token in tokens]
-    if not _SENTENCE.isdisjoint(words) and not (words[:2] == ["guess", "what"] and _SENTENCE.isdisjoint(words[2:])):
+    if not _SENTENCE.isdisjoint(words) and not (
+        words[:2] == ["guess", "what"] and _SENTENCE.isdisjoint(words[2:])
+    ):
         return True
     index = 0
     while index < len(words) and (words[index] in _OPENERS or words[index] == ","):

@@ -10,32 +10,32 @@ from contracts.times import Term
 from projection._english._adjuncts import starts_adjunct
 from projection._english._clauses import Clause
 from projection._english._subjects import Person, read_name
-from projection._english._words import DEMONYMS, FINITE, GROUPS, OWNABLE, PET_PLURALS, PETS, VAGUE
+from projection._english._words import DEMONYMS, FINITE, GROUPS, OWNABLE, PET_PLURALS, PETS, VAGUE, word_set
 
-_DETERMINERS: Final = frozenset("a an the".split())
-_OF_NAMES: Final = frozenset("of the for de la le du del van von der den and & di da des los las".split())
-_NOT_PROPER: Final = frozenset(
+_DETERMINERS: Final = word_set("a an the")
+_OF_NAMES: Final = word_set("of the for de la le du del van von der den and & di da des los las")
+_NOT_PROPER: Final = word_set(
     "i monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
-    "august september october november december christmas easter".split()
+    "august september october november december christmas easter"
 )
-SCHOOL_WORDS: Final = frozenset(
+SCHOOL_WORDS: Final = word_set(
     "university college school academy institute polytechnic conservatory conservatoire lyceum gymnasium "
-    "seminary faculty universität université universidad hochschule".split()
+    "seminary faculty universität université universidad hochschule"
 )
-COMPANY_WORDS: Final = frozenset(
+COMPANY_WORDS: Final = word_set(
     "inc ltd llc corp corporation company co gmbh ag plc group bank labs lab books papers press software "
     "systems technologies consulting studios studio hospital clinic bakery holdings partners industries "
     "motors airlines solutions services agency media logistics insurance capital ventures robotics energy "
-    "electronics foods pharmaceuticals pharma publishing engineering architects".split()
+    "electronics foods pharmaceuticals pharma publishing engineering architects"
 )
-_SITES: Final = frozenset(
+_SITES: Final = word_set(
     "facebook instagram twitter tiktok reddit snapchat whatsapp youtube netflix linkedin telegram discord "
-    "x spotify tinder pinterest signal".split()
+    "x spotify tinder pinterest signal"
 )
-_NOT_WORKPLACES: Final = frozenset(
-    "place job office same desk moment time company firm night weekend home floor top bottom end speed".split()
+_NOT_WORKPLACES: Final = word_set(
+    "place job office same desk moment time company firm night weekend home floor top bottom end speed"
 )
-_NUMBER_WORDS: Final = frozenset("one two three four five six seven eight nine ten".split())
+_NUMBER_WORDS: Final = word_set("one two three four five six seven eight nine ten")
 _PHRASE_WORDS_MAX: Final = 5
 _PETS: Final = PETS | PET_PLURALS
 
@@ -94,11 +94,11 @@ def proper(place: Place) -> Object | None:
             index += 1
         elif index > start and (token.text[0].isdigit() and token.text.isalnum()):
             break
-        elif index > start and token.low == "." and clause.low(index - 1) in {"st", "dr", "mt", "mr", "mrs", "jr"}:
-            index += 1
-        elif index > start and token.low == "'s" and not starts_adjunct(clause, index, None):
-            index += 1
-        elif index > start and token.low in _OF_NAMES and _name_goes_on(clause, index):
+        elif (
+            index > start
+            and token.low == "."
+            and clause.low(index - 1) in {"st", "dr", "mt", "mr", "mrs", "jr"}
+        ) or (index > start and token.low == "'s" and not starts_adjunct(clause, index, None)) or (index > start and token.low in _OF_NAMES and _name_goes_on(clause, index)):
             index += 1
         else:
             break
@@ -147,9 +147,9 @@ def phrase(place: Place, *, words_max: int = _PHRASE_WORDS_MAX) -> Object | None
     return _one(start, index) if start < index <= start + words_max else None
 
 
-_ENDS_PHRASE: Final = frozenset(
+_ENDS_PHRASE: Final = word_set(
     "of in on at for with near by to from as and , or named called because when where that which who under "
-    "next after before".split()
+    "next after before"
 )
 
 
@@ -228,7 +228,9 @@ def listed(reader: Reader) -> Reader:
             low = place.clause.low(index)
             if low == "," and place.clause.low(index + 1) in {"and", "&"}:
                 index += 2
-            elif low in {"and", "&"} or (low == "," and not starts_adjunct(place.clause, index + 1, place.observed)):
+            elif low in {"and", "&"} or (
+                low == "," and not starts_adjunct(place.clause, index + 1, place.observed)
+            ):
                 index += 1
             else:
                 return Object(items=tuple(items), end=index)
@@ -252,7 +254,9 @@ def pet(place: Place) -> Object | None:
     while clause.low(end) in _PETS:
         end += 1
     if clause.low(end) in {"named", "called"} or (clause.low(end) == "," and _capital_at(clause, end + 1)):
-        named = listed(_pet_name)(place.at(end + 1)) if clause.low(end) == "," else _pet_name(place.at(end + 1))
+        named = (
+            listed(_pet_name)(place.at(end + 1)) if clause.low(end) == "," else _pet_name(place.at(end + 1))
+        )
         return named
     if clause.low(end) == "house":
         return None

@@ -31,28 +31,35 @@ from projection._english._objects import Item, Object, Place
 from projection._english._placements import read_placement
 from projection._english._readers import READERS
 from projection._english._subjects import Person, Subject, read_subject
-from projection._english._tokens import SENTENCE_CHARACTERS_MAX, SENTENCES_MAX, Sentence, split_sentences, tokenize
+from projection._english._tokens import (
+    SENTENCE_CHARACTERS_MAX,
+    SENTENCES_MAX,
+    Sentence,
+    split_sentences,
+    tokenize,
+)
 from projection._english._verbs import Tense, VerbGroup, read_verbs
+from projection._english._words import word_set
 from projection._language import Finding, Speaker, StatedValidity
 
-_HEDGES: Final = frozenset(
+_HEDGES: Final = word_set(
     "would 'd 'll will might could should must shall want wants wanted hope hopes hoping hoped wish wishes plan "
     "plans planning planned intend intends going gonna thinking considering considered trying try tried about "
-    "supposed rather ought".split()
+    "supposed rather ought"
 )
-_ATTITUDES: Final = frozenset(
+_ATTITUDES: Final = word_set(
     "hope hopes hoping hoped wish wishes wished want wants wanted know knows knew wonder wonders think feel feels "
-    "remember remembers love-it if forget forgets sure glad".split()
+    "remember remembers love-it if forget forgets sure glad"
 )
 # "The shop is open on Sundays" says when it is open, not that it is.
 _HABITS: Final = frozenset({"on", "every", "in", "at", "for", "from", "until", "till", "to"})
 # What may stand before a colon without making the rest a quotation.
-_LABELS: Final = frozenset(
+_LABELS: Final = word_set(
     "news update intro introduction correction edit note ps fyi reminder info background context announcement "
-    "status".split()
+    "status"
 )
 _WHO: Final = frozenset({"who", "which"})
-_LEADS: Final = frozenset("and but so because although though while whereas yet then where plus".split())
+_LEADS: Final = word_set("and but so because although though while whereas yet then where plus")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +156,7 @@ def _read_clause(clause: Clause, context: _Context) -> tuple[list[Finding], _Con
     after = replace(
         context,
         subject=subject,
-        blocked=blocked and not findings or not _ATTITUDES.isdisjoint(lows),
+        blocked=(blocked and not findings) or not _ATTITUDES.isdisjoint(lows),
         labelled=clause.tokens[-1].low in _LABELS,
         date=date if is_bare(clause) else None,
     )
@@ -247,7 +254,12 @@ def _statements(frame: Frame, read: Object, stance: Stance) -> list[tuple[str, I
 
 
 def _each_other(
-    clause: Clause, subject: Subject, frame: Frame, stance: Stance, valid: StatedValidity | None, context: _Context
+    clause: Clause,
+    subject: Subject,
+    frame: Frame,
+    stance: Stance,
+    valid: StatedValidity | None,
+    context: _Context,
 ) -> list[Finding]:
     """Read "Ana and I got married": told of the speaker where that is one of the two, else of the first."""
     if subject.person != Person.SEVERAL or len(subject.entities) != 2:
@@ -286,14 +298,20 @@ def _fits(subject: Subject, frame: Frame) -> bool:
             return frame.relation != "status"
 
 
-def _second_object(place: Place, frame: Frame, read: Object) -> tuple[int, tuple[str, Item | None, Stance] | None]:
+def _second_object(
+    place: Place, frame: Frame, read: Object
+) -> tuple[int, tuple[str, Item | None, Stance] | None]:
     """Read "at Acme" after a role and "as a nurse" after an employer: the other relation of the two."""
     clause = place.clause
     if frame.relation == "works_as" and clause.low(read.end) in {"at", "for"}:
         other = objects.organization(place.at(read.end + 1))
         if other is not None:
             return other.end, ("works_at", other.items[0], Stance.ASSERT)
-    if frame.relation == "works_at" and clause.low(read.end) == "as" and clause.low(read.end + 1) in {"a", "an", "the"}:
+    if (
+        frame.relation == "works_at"
+        and clause.low(read.end) == "as"
+        and clause.low(read.end + 1) in {"a", "an", "the"}
+    ):
         other = READERS["role"](place.at(read.end + 1))
         if other is not None:
             return other.end, ("works_as", other.items[0], Stance.ASSERT)
@@ -306,10 +324,14 @@ def _stance(group: VerbGroup, frame: Frame, adjuncts: Adjuncts, date: Dated | No
     if adjuncts.any_more and not (group.negative or group.over):
         return None
     if group.stopped:
-        settled = group.tense in {Tense.PAST, Tense.PERFECT} and frame.mode == Mode.STATE and not group.negative
+        settled = (
+            group.tense in {Tense.PAST, Tense.PERFECT} and frame.mode == Mode.STATE and not group.negative
+        )
         return Stance.END if settled and not over else None
     if group.started:
-        settled = group.tense in {Tense.PAST, Tense.PERFECT} and frame.mode == Mode.STATE and not group.negative
+        settled = (
+            group.tense in {Tense.PAST, Tense.PERFECT} and frame.mode == Mode.STATE and not group.negative
+        )
         return Stance.ASSERT if settled and not over else None
     if frame.mode != Mode.STATE:
         happened = group.tense in {Tense.PAST, Tense.PERFECT} and not group.progressive
@@ -384,7 +406,11 @@ def _placed(clause: Clause, start: int, context: _Context) -> list[Finding]:
     if read is None:
         return []
     adjuncts = read_adjuncts(clause, read.end, context.speaker.observed)
-    if adjuncts is None or adjuncts.any_more or (adjuncts.date is not None and adjuncts.date.kind != DateKind.POINT):
+    if (
+        adjuncts is None
+        or adjuncts.any_more
+        or (adjuncts.date is not None and adjuncts.date.kind != DateKind.POINT)
+    ):
         return []
     since = adjuncts.date.start if adjuncts.date is not None else None
     valid = _valid(since=since) if since is not None else None
@@ -417,7 +443,9 @@ def _possessed(clause: Clause, start: int, date: Dated | None, context: _Context
         return []
     valid = _valid(since=stated.start) if stated is not None and stated.start is not None else None
     stance = Stance.END if over else Stance.ASSERT
-    return [_finding(clause, entity, attribute.relation, item, stance, valid, context) for item in value.items]
+    return [
+        _finding(clause, entity, attribute.relation, item, stance, valid, context) for item in value.items
+    ]
 
 
 def _pet_gone(clause: Clause, subject: Subject, date: Dated | None, context: _Context) -> list[Finding]:
@@ -444,7 +472,12 @@ def _pet_gone(clause: Clause, subject: Subject, date: Dated | None, context: _Co
 
 
 def _finding(
-    clause: Clause, entity: str, relation: str, item: Item | None, stance: Stance, valid: StatedValidity | None,
+    clause: Clause,
+    entity: str,
+    relation: str,
+    item: Item | None,
+    stance: Stance,
+    valid: StatedValidity | None,
     context: _Context,
 ) -> Finding:
     if item is None:

@@ -26,17 +26,20 @@ from projection._english._words import (
     SAFE_THE,
     TRAIT_ADJECTIVES,
     VAGUE,
+    word_set,
 )
 
 _AGE: Final = re.compile(r"[1-9][0-9]?|1[01][0-9]")
-_INSIDE_LIKING: Final = frozenset("of with in for on at to by about from without the my a an".split())
-_NOT_LIKED_FIRST: Final = frozenset(
+_INSIDE_LIKING: Final = word_set("of with in for on at to by about from without the my a an")
+_NOT_LIKED_FIRST: Final = word_set(
     "the my your his her our their some any no each every another such today to a an and or one of "
-    "when being having getting seeing hearing".split()
+    "when being having getting seeing hearing"
 )
 _LIKING_WORDS_MAX: Final = 6
-_MIXED: Final = frozenset("but or like except especially unlike besides including only".split())
-_LANGUAGE_MODIFIERS: Final = frozenset("fluent some good basic native decent both perfect conversational broken".split())
+_MIXED: Final = word_set("but or like except especially unlike besides including only")
+_LANGUAGE_MODIFIERS: Final = word_set(
+    "fluent some good basic native decent both perfect conversational broken"
+)
 
 
 def _one(start: int, end: int) -> Object:
@@ -164,7 +167,9 @@ def _age(place: Place) -> Object | None:
     end = index + 1
     if clause.low(end) in {"years", "year"} and clause.low(end + 1) == "old":
         end += 2
-    elif clause.low(end) in {"years", "year"} and clause.low(end + 1) == "of" and clause.low(end + 2) == "age":
+    elif (
+        clause.low(end) in {"years", "year"} and clause.low(end + 1) == "of" and clause.low(end + 2) == "age"
+    ):
         end += 3
     return Object(items=(Item(start=index, end=index + 1, text=None),), end=end)
 
@@ -172,7 +177,9 @@ def _age(place: Place) -> Object | None:
 def _day(place: Place) -> Object | None:
     clause, index = place.clause, place.index
     date = read_date(clause.rest(index), place.observed)
-    if date is None or not any(token.low[0].isdigit() for token in clause.tokens[index : index + date.words_count]):
+    if date is None or not any(
+        token.low[0].isdigit() for token in clause.tokens[index : index + date.words_count]
+    ):
         return None
     return _one(index, index + date.words_count)
 
@@ -192,40 +199,42 @@ def _from_to(reader: Reader, *, both: bool) -> Reader:
     return read
 
 
-READERS: Final[Mapping[str, Reader]] = MappingProxyType({
-    "age": _age,
-    "day": _day,
-    "device_state": _device_state,
-    "employer": objects.employer,
-    "dated_place": objects.place_name,
-    "each_other": objects.nothing,
-    "from_school": _from_to(objects.named_with(objects.SCHOOL_WORDS), both=False),
-    "from_organization": _from_to(objects.proper, both=False),
-    "from_place": _from_to(objects.place_name, both=False),
-    "from_play": _from_to(_play, both=True),
-    "group": _group,
-    "group_by_name": _group_by_name,
-    "language": objects.listed(_language),
-    "liking": objects.listed(_liking),
-    "location": _location,
-    "nothing": objects.nothing,
-    "occupation": _occupation,
-    "organization": objects.organization,
-    "organization_by_name": objects.proper,
-    "organization_by_word": objects.named_with(objects.COMPANY_WORDS),
-    "ownable": objects.listed(objects.ownable),
-    "partner": objects.partner,
-    "person": objects.person,
-    "pet": objects.listed(objects.pet),
-    "pet_of_own": objects.pet_of_own,
-    "place": objects.place_name,
-    "play": objects.listed(_play),
-    "proper": objects.proper,
-    "role": _role,
-    "school": objects.proper,
-    "school_by_name": objects.named_with(objects.SCHOOL_WORDS),
-    "sold": objects.sold,
-    "substance": objects.listed(_substance),
-    "thing": objects.listed(objects.thing),
-    "vehicle": _vehicle,
-})
+READERS: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "age": _age,
+        "day": _day,
+        "device_state": _device_state,
+        "employer": objects.employer,
+        "dated_place": objects.place_name,
+        "each_other": objects.nothing,
+        "from_school": _from_to(objects.named_with(objects.SCHOOL_WORDS), both=False),
+        "from_organization": _from_to(objects.proper, both=False),
+        "from_place": _from_to(objects.place_name, both=False),
+        "from_play": _from_to(_play, both=True),
+        "group": _group,
+        "group_by_name": _group_by_name,
+        "language": objects.listed(_language),
+        "liking": objects.listed(_liking),
+        "location": _location,
+        "nothing": objects.nothing,
+        "occupation": _occupation,
+        "organization": objects.organization,
+        "organization_by_name": objects.proper,
+        "organization_by_word": objects.named_with(objects.COMPANY_WORDS),
+        "ownable": objects.listed(objects.ownable),
+        "partner": objects.partner,
+        "person": objects.person,
+        "pet": objects.listed(objects.pet),
+        "pet_of_own": objects.pet_of_own,
+        "place": objects.place_name,
+        "play": objects.listed(_play),
+        "proper": objects.proper,
+        "role": _role,
+        "school": objects.proper,
+        "school_by_name": objects.named_with(objects.SCHOOL_WORDS),
+        "sold": objects.sold,
+        "substance": objects.listed(_substance),
+        "thing": objects.listed(objects.thing),
+        "vehicle": _vehicle,
+    }
+)

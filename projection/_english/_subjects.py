@@ -8,16 +8,16 @@ from typing import Final
 
 from projection._english._clauses import Clause
 from projection._english._tokens import Token
-from projection._english._words import KIN_ADJECTIVES, KINSHIP, NOT_NAMES, PETS, PRONOUNS, VAGUE
+from projection._english._words import KIN_ADJECTIVES, KINSHIP, NOT_NAMES, PETS, PRONOUNS, VAGUE, word_set
 
 _NAME_TOKENS_MAX: Final = 4
-_TITLES: Final = frozenset("dr mr mrs ms prof professor doctor uncle aunt auntie sir lady captain".split())
-_POSSESSIVES: Final = frozenset("my our his her their your".split())
+_TITLES: Final = word_set("dr mr mrs ms prof professor doctor uncle aunt auntie sir lady captain")
+_POSSESSIVES: Final = word_set("my our his her their your")
 _THING_WORDS_MAX: Final = 4
-_VAGUE_THINGS: Final = frozenset(
+_VAGUE_THINGS: Final = word_set(
     "best worst first last next previous other others same only thing things rest problem point truth "
     "question answer idea reason issue trick news way kids children people guy guys man woman boy girl "
-    "meeting party event weather whole most more few two three four five many sun moon world".split()
+    "meeting party event weather whole most more few two three four five many sun moon world"
 )
 
 
@@ -85,7 +85,9 @@ def _names(clause: Clause, start: int, actor_id: str) -> Subject | None:
 
 
 def _continues_list(clause: Clause, comma: int) -> bool:
-    return clause.tokens[comma + 1].text[:1].isupper() and "and" in (t.low for t in clause.tokens[comma : comma + 5])
+    return clause.tokens[comma + 1].text[:1].isupper() and "and" in (
+        t.low for t in clause.tokens[comma : comma + 5]
+    )
 
 
 def read_name(clause: Clause, start: int) -> tuple[str, int] | None:
@@ -95,7 +97,12 @@ def read_name(clause: Clause, start: int) -> tuple[str, int] | None:
     tokens = clause.tokens
     while index < len(tokens) and index - first < _NAME_TOKENS_MAX:
         token = tokens[index]
-        if not token.text[:1].isupper() or token.low in NOT_NAMES or token.low in PRONOUNS or "." in token.text:
+        if (
+            not token.text[:1].isupper()
+            or token.low in NOT_NAMES
+            or token.low in PRONOUNS
+            or "." in token.text
+        ):
             break
         index += 1
         if token.low in _TITLES and clause.low(index) == ".":

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from projection._english._words import word_set
+
 SENTENCE_CHARACTERS_MAX: Final = 600
 """A longer sentence is not read: nobody states a simple fact in it."""
 SENTENCES_MAX: Final = 4_000
@@ -17,14 +19,20 @@ SENTENCES_MAX: Final = 4_000
 
 _WORD: Final = re.compile(r"\w+(?:[-.'’&/@+]\w+)*|[^\w\s]")
 _BREAK: Final = re.compile(r"[.!?…。！？]+|\n+")
-_ABBREVIATIONS: Final = frozenset(
+_ABBREVIATIONS: Final = word_set(
     "dr mr mrs ms prof st mt jr sr vs etc eg e.g i.e ie approx dept inc ltd co feb jan mar apr jun jul "
-    "aug sep sept oct nov dec est ft a.m p.m u.s u.k".split()
+    "aug sep sept oct nov dec est ft a.m p.m u.s u.k"
 )
 _SPECIAL: Final = {"can't": "can", "cant": "can", "won't": "will", "wont": "will", "shan't": "shall"}
 _UNPUNCTUATED: Final = {
-    "im": ("i", "'m"), "ive": ("i", "'ve"), "dont": ("do", "n't"), "doesnt": ("does", "n't"),
-    "didnt": ("did", "n't"), "isnt": ("is", "n't"), "arent": ("are", "n't"), "cannot": ("can", "n't"),
+    "im": ("i", "'m"),
+    "ive": ("i", "'ve"),
+    "dont": ("do", "n't"),
+    "doesnt": ("does", "n't"),
+    "didnt": ("did", "n't"),
+    "isnt": ("is", "n't"),
+    "arent": ("are", "n't"),
+    "cannot": ("can", "n't"),
 }
 _SUFFIXES: Final = ("n't", "'m", "'re", "'ve", "'ll", "'d", "'s")
 
@@ -75,10 +83,12 @@ def tokenize(text: str, start: int, end: int) -> list[Token]:
             continue
         head, tail = parts
         cut = match.end() - len(tail) if low.endswith(tail) else match.end()
-        tokens.extend((
-            Token(text[place:cut], head, place, cut),
-            Token(text[cut : match.end()], tail, cut, match.end()),
-        ))
+        tokens.extend(
+            (
+                Token(text[place:cut], head, place, cut),
+                Token(text[cut : match.end()], tail, cut, match.end()),
+            )
+        )
     return tokens
 
 

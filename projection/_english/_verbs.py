@@ -10,11 +10,12 @@ from projection._english._clauses import Clause
 from projection._english._frames import ENDING_VERBS, FORMS, STARTING_VERBS
 from projection._english._inflection import Form
 from projection._english._subjects import Person
+from projection._english._words import word_set
 
-_ADVERBS: Final = frozenset(
+_ADVERBS: Final = word_set(
     "now currently still also just recently lately really actually officially finally already both all "
     "presently happily permanently proudly only even absolutely truly genuinely definitely certainly "
-    "totally simply quite very since".split()
+    "totally simply quite very since"
 )
 
 
@@ -73,11 +74,24 @@ class _Scan:
             else:
                 return
 
-    def group(self, verb: str, tense: Tense, *, progressive: bool = False, stopped: bool = False,
-              started: bool = False) -> VerbGroup:
+    def group(
+        self,
+        verb: str,
+        tense: Tense,
+        *,
+        progressive: bool = False,
+        stopped: bool = False,
+        started: bool = False,
+    ) -> VerbGroup:
         return VerbGroup(
-            verb=verb, tense=tense, progressive=progressive, negative=self.negative, over=self.over,
-            stopped=stopped, started=started, end=self.index,
+            verb=verb,
+            tense=tense,
+            progressive=progressive,
+            negative=self.negative,
+            over=self.over,
+            stopped=stopped,
+            started=started,
+            end=self.index,
         )
 
 
@@ -98,7 +112,11 @@ def read_verbs(clause: Clause, start: int, person: Person) -> list[VerbGroup]:
         scan.index += 1
         scan.skip()
         return _main(scan, Form.BASE, Tense.PRESENT)
-    if low == "can" and clause.low(scan.index + 1) == "n't" and clause.low(scan.index + 2) in {"stand", "bear"}:
+    if (
+        low == "can"
+        and clause.low(scan.index + 1) == "n't"
+        and clause.low(scan.index + 2) in {"stand", "bear"}
+    ):
         scan.index += 3
         return [scan.group("hate", Tense.PRESENT)]
     if low == "did":
@@ -115,16 +133,21 @@ def read_verbs(clause: Clause, start: int, person: Person) -> list[VerbGroup]:
 def _copula(scan: _Scan, low: str, person: Person) -> list[VerbGroup]:
     if low == "'s" and scan.clause.low(scan.index + 1) in {"been", "got"}:
         return _perfect(scan, "has", person)
-    wanted = {Person.FIRST: {"am", "'m", "was"}, Person.WE: {"are", "'re", "were"},
-              Person.SEVERAL: {"are", "were"}, Person.ONE: {"is", "'s", "was"},
-              Person.PET: {"is", "'s", "was"}, Person.THING: {"is", "are", "'s", "was", "were"}}[person]
+    wanted = {
+        Person.FIRST: {"am", "'m", "was"},
+        Person.WE: {"are", "'re", "were"},
+        Person.SEVERAL: {"are", "were"},
+        Person.ONE: {"is", "'s", "was"},
+        Person.PET: {"is", "'s", "was"},
+        Person.THING: {"is", "are", "'s", "was", "were"},
+    }[person]
     if low not in wanted:
         return []
     past = low in {"was", "were"}
     scan.index += 1
     scan.skip()
     groups = [] if past else _main(scan, Form.GERUND, Tense.PRESENT, progressive=True)
-    return [*groups, scan.group("be", Tense.PAST if past else Tense.PRESENT)] if not groups else groups
+    return groups or [scan.group("be", Tense.PAST if past else Tense.PRESENT)]
 
 
 def _perfect(scan: _Scan, low: str, person: Person) -> list[VerbGroup]:
@@ -185,7 +208,9 @@ def _gerund_after(scan: _Scan, verb: str, tense: Tense) -> list[VerbGroup]:
     scan.index += 1
     ending = verb in ENDING_VERBS
     return [
-        scan.group(base, tense, stopped=ending, started=not ending) for base, form in forms if form & Form.GERUND
+        scan.group(base, tense, stopped=ending, started=not ending)
+        for base, form in forms
+        if form & Form.GERUND
     ]
 
 

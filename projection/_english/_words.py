@@ -10,17 +10,18 @@ from __future__ import annotations
 from typing import Final
 
 
-def _set(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a string that lists them, which is how long lists stay readable."""
     return frozenset(words.split())
 
 
-PRONOUNS: Final = _set(
+PRONOUNS: Final = word_set(
     "i you he she it we they me him her us them this that these those who whom whose which what "
     "someone somebody something anyone anybody anything everyone everybody everything no-one nobody "
     "nothing one ones myself yourself himself herself itself ourselves themselves mine yours hers ours "
     "theirs here there"
 )
-KINSHIP: Final = _set(
+KINSHIP: Final = word_set(
     "sister brother mother father mom mum dad mommy daddy son daughter wife husband partner spouse "
     "girlfriend boyfriend fiance fiancee fiancé fiancée aunt uncle cousin niece nephew grandmother "
     "grandfather grandma grandpa granny grandson granddaughter stepmother stepfather stepsister "
@@ -30,21 +31,21 @@ KINSHIP: Final = _set(
     "tenant teacher tutor coach doctor dentist therapist lawyer assistant ex ex-wife ex-husband "
     "ex-girlfriend ex-boyfriend godmother godfather godson goddaughter buddy pal"
 )
-KIN_ADJECTIVES: Final = _set(
+KIN_ADJECTIVES: Final = word_set(
     "best old older younger little big elder eldest oldest youngest twin half good close dear new "
     "former childhood next-door late only other second first second-eldest middle baby"
 )
-PETS: Final = _set(
+PETS: Final = word_set(
     "dog cat puppy kitten hamster rabbit bunny parrot budgie canary goldfish fish turtle tortoise "
     "horse pony guinea-pig ferret gecko snake lizard iguana chinchilla hedgehog rat mouse gerbil "
     "poodle labrador beagle dachshund terrier retriever collie spaniel pug bulldog greyhound corgi "
     "husky cockatiel parakeet chicken hen duck goat donkey tarantula frog axolotl cockatoo bird pig"
 )
-PET_PLURALS: Final = _set(
+PET_PLURALS: Final = word_set(
     "dogs cats puppies kittens hamsters rabbits parrots budgies canaries turtles tortoises horses "
     "ponies ferrets geckos snakes lizards rats mice gerbils chickens hens ducks goats birds frogs"
 )
-OWNABLE: Final = _set(
+OWNABLE: Final = word_set(
     "car van truck bike bicycle motorbike motorcycle scooter boat sailboat canoe kayak yacht house flat "
     "apartment cottage cabin farm garage piano guitar violin cello drum keyboard laptop computer tablet "
     "printer camera telescope microscope drone tent caravan campervan camper tractor moped surfboard "
@@ -52,25 +53,25 @@ OWNABLE: Final = _set(
     "café cafe hotel vinyl record-player turntable typewriter smartphone smartwatch e-bike phone "
     "television tv tricycle trailer jeep suv sedan convertible pickup bungalow villa condo studio"
 )
-GROUPS: Final = _set(
+GROUPS: Final = word_set(
     "club choir band orchestra team union gym society association committee board council party "
     "league church parish congregation troupe ensemble quartet federation cooperative co-op guild "
     "network community crew squad academy chapter collective group institute foundation brigade "
     "chamber circle alliance lodge"
 )
-INSTRUMENTS: Final = _set(
+INSTRUMENTS: Final = word_set(
     "piano guitar violin viola cello bass drums drum flute clarinet oboe bassoon saxophone trumpet "
     "trombone horn tuba harp banjo mandolin ukulele accordion harmonica organ keyboard recorder "
     "bagpipes lute sitar tabla fiddle harpsichord xylophone marimba lyre zither saz oud hurdy-gurdy bodhran balalaika bandoneon concertina piccolo cornet euphonium theremin "
     "synthesizer bongos congas djembe cajon koto shamisen erhu kora mbira panpipes"
 )
-GAMES: Final = _set(
+GAMES: Final = word_set(
     "tennis football soccer basketball volleyball handball hockey rugby cricket baseball softball "
     "badminton squash golf padel chess poker bridge darts billiards pool snooker lacrosse polo "
     "water-polo netball pickleball ping-pong table-tennis checkers backgammon go dominoes bowls "
     "boules petanque pétanque frisbee dodgeball futsal floorball korfball scrabble mahjong"
 )
-LANGUAGES: Final = _set(
+LANGUAGES: Final = word_set(
     "english french german spanish italian portuguese dutch flemish swedish norwegian danish finnish "
     "icelandic polish czech slovak slovene slovenian croatian serbian bosnian bulgarian romanian "
     "hungarian greek turkish russian ukrainian belarusian latvian lithuanian estonian irish gaelic "
@@ -81,7 +82,7 @@ LANGUAGES: Final = _set(
     "amharic somali yoruba igbo hausa zulu xhosa afrikaans latin esperanto yiddish luxembourgish "
     "quechua guarani maori hawaiian samoan bsl asl javanese"
 )
-OCCUPATIONS: Final = _set(
+OCCUPATIONS: Final = word_set(
     "accountant actor actress actuary administrator analyst animator anthropologist archaeologist "
     "architect archivist artist astronaut astronomer attorney auditor author baker banker barber "
     "barista bartender beekeeper biochemist biologist blacksmith bookbinder bookkeeper bookseller "
@@ -115,7 +116,7 @@ OCCUPATIONS: Final = _set(
     "percussionist trombonist trumpeter saxophonist bassist vocalist lexicographer palaeontologist "
     "paleontologist ornithologist marine-biologist mathematician cryptographer sysadmin webmaster"
 )
-DEMONYMS: Final = LANGUAGES | _set(
+DEMONYMS: Final = LANGUAGES | word_set(
     "american british scottish australian canadian mexican brazilian argentinian argentine chilean "
     "peruvian colombian cuban austrian swiss belgian indian pakistani bangladeshi chinese taiwanese "
     "singaporean indonesian malaysian egyptian moroccan tunisian algerian nigerian ghanaian kenyan "
@@ -123,13 +124,13 @@ DEMONYMS: Final = LANGUAGES | _set(
     "african latino latina hispanic catholic protestant orthodox christian muslim jewish hindu buddhist "
     "sikh atheist vegan vegetarian republican democrat texan bavarian sicilian"
 )
-TRAIT_ADJECTIVES: Final = _set(
+TRAIT_ADJECTIVES: Final = word_set(
     "good bad great terrible horrible awful excellent decent fast slow better worse best worst nice "
     "lousy heavy light poor born natural real true frustrated wannabe would-be aspiring amateur "
     "hopeless self-proclaimed failed future former retired ex ex- big huge hobby armchair budding "
     "fake so-called sunday mediocre brilliant keen avid night"
 )
-ROOMS_AND_FURNITURE: Final = _set(
+ROOMS_AND_FURNITURE: Final = word_set(
     "kitchen bathroom bedroom hall hallway corridor garage cellar basement attic pantry office study "
     "lounge nursery library laundry garden yard backyard balcony terrace porch patio shed workshop "
     "greenhouse living-room room closet wardrobe cupboard cabinet drawer shelf bookshelf bookcase rack "
@@ -140,11 +141,11 @@ ROOMS_AND_FURNITURE: Final = _set(
     "charger station bay ledge crate toolbox jar bowl pocket coat handbag purse piano stool dresser "
     "bucket trolley cart pallet aisle studio storeroom storage mailbox letterbox container case hangar"
 )
-DEVICE_STATES: Final = _set(
+DEVICE_STATES: Final = word_set(
     "open closed shut locked unlocked on off running broken empty full charging charged clean dirty "
     "offline online working idle stuck jammed blocked disconnected connected wet dry ajar"
 )
-NOT_NAMES: Final = _set(
+NOT_NAMES: Final = word_set(
     "a an the and but or so because since although though while when where why how if unless until "
     "after before once as at by for from in into of off on onto out over to under up with without "
     "not no yes yeah yep nope ok okay well oh ah hey hi hello thanks thank please sorry sure maybe "
@@ -161,18 +162,18 @@ NOT_NAMES: Final = _set(
     "everybody everyone whoever whatever whichever dogs cats birds guys friends who which what "
     "user assistant system edit update note ps"
 )
-VAGUE: Final = _set(
+VAGUE: Final = word_set(
     "it this that these those you him her them me us myself how what when where why who which because "
     "if whether than more less most least rather better best not never so such same idea way fact "
     "thing things stuff lot lots bit kind sort one ones everything something anything nothing "
     "everyone someone anyone both either neither all much many yours mine theirs his hers its my your "
     "our their there here i we they he she seeing hearing being having"
 )
-FINITE: Final = _set(
+FINITE: Final = word_set(
     "am is are was were be been being have has had do does did 'm 's 're 've 'll 'd will would can "
     "could should shall may might must n't not ai"
 )
-SAFE_THE: Final = _set(
+SAFE_THE: Final = word_set(
     "sea ocean beach mountains outdoors countryside rain snow cold heat sun theatre theater opera "
     "cinema piano guitar violin cello forest woods desert north south"
 )

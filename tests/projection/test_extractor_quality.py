@@ -61,11 +61,15 @@ def emitted_by(projector, line):
     claims = []
     for projected in projector.project(event_of(line)):
         valid = projected.draft.valid
-        claims.append({
-            "entity": projected.draft.entity, "relation": projected.draft.relation,
-            "value": projected.draft.value, "stance": str(projected.stance),
-            "valid": None if valid is None else valid.model_dump(by_alias=True, exclude_unset=True),
-        })
+        claims.append(
+            {
+                "entity": projected.draft.entity,
+                "relation": projected.draft.relation,
+                "value": projected.draft.value,
+                "stance": str(projected.stance),
+                "valid": None if valid is None else valid.model_dump(by_alias=True, exclude_unset=True),
+            }
+        )
     return claims
 
 
@@ -92,8 +96,16 @@ def score(path):
                 dates += 1
                 dates_right += label["valid"] == claim["valid"]
         missed += [f"{line['id']} {line['text']!r}: {key}" for key, count in left.items() if count]
-    return Score(right=right, emitted=emitted, labelled=labelled, dates_right=dates_right, dates=dates,
-                 sentences=sentences, wrong=tuple(wrong), missed=tuple(missed))
+    return Score(
+        right=right,
+        emitted=emitted,
+        labelled=labelled,
+        dates_right=dates_right,
+        dates=dates,
+        sentences=sentences,
+        wrong=tuple(wrong),
+        missed=tuple(missed),
+    )
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -104,9 +116,14 @@ def test_what_the_extractor_says_is_right(name, capsys):
     recall = found.right / found.labelled
     with capsys.disabled():
         low, high = wilson(found.right, found.emitted)
-        print(f"\n{name}: {found.sentences} sentences; precision {precision:.3f} "
-              f"({found.right}/{found.emitted}, 95% {low:.3f}-{high:.3f}); ", end="")
+        print(
+            f"\n{name}: {found.sentences} sentences; precision {precision:.3f} "
+            f"({found.right}/{found.emitted}, 95% {low:.3f}-{high:.3f}); ",
+            end="",
+        )
         low, high = wilson(found.right, found.labelled)
-        print(f"recall {recall:.3f} ({found.right}/{found.labelled}, 95% {low:.3f}-{high:.3f}); "
-              f"dates {found.dates_right}/{found.dates}")
+        print(
+            f"recall {recall:.3f} ({found.right}/{found.labelled}, 95% {low:.3f}-{high:.3f}); "
+            f"dates {found.dates_right}/{found.dates}"
+        )
     assert precision >= PRECISION_MIN, "\n".join(found.wrong)

@@ -1,0 +1,129 @@
+"""
+The relay: from the outbox in PostgreSQL to the stream in Redis.
+
+A tenant stands in the outbox while it has commits that are not folded. The relay looks when it is
+woken (LISTEN) and every `SWEEP_SECONDS` in any case, sends each new commit once at once, and sends
+again what stays unfolded. What it remembers is only what it sent lately; losing it, or all of
+Redis, makes it send again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+import structlog
+from faststream.redis import RedisBroker
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from contracts.errors import Unavailable
+from ledger.log import Database, listening, pending
+from projection._stream import STREAM, STREAM_MESSAGES_MAX, ensure_group, new_broker
+
+SWEEP_SECONDS: Final = 0.5
+SWEEP_SECONDS_MIN: Final = 0.02
+"""Between two looks under load: wake-ups that come meanwhile are one."""
+REPEAT_SECONDS: Final = 2.0
+REPEAT_SECONDS_MAX: Final = 30.0
+"""What stays unfolded is sent again, ever less often: a tenant that poison stops must not spin."""
+RETRY_SECONDS: Final = 1.0
+
+_LOST: Final = (Unavailable, RedisError, SQLAlchemyError, psycopg.Error, OSError, TimeoutError)
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The last hint for a tenant: its commit, when (seconds of the loop's clock), how often by now."""
+
+    commit: int
+    at_seconds: float
+    times: int
+
+
+def due(outbox: Iterable[tuple[str, int]], sent: dict[str, Sent], *, now_seconds: float) -> dict[str, Sent]:
+    """Return what to send now: commits not sent yet, and those sent long enough ago. Pure."""
+    found: dict[str, Sent] = {}
+    for tenant, commit in outbox:
+        before = sent.get(tenant)
+        if before is None or commit != before.commit:
+            found[tenant] = Sent(commit=commit, at_seconds=now_seconds, times=1)
+            continue
+        wait_seconds = min(REPEAT_SECONDS * 2.0 ** (before.times - 1), REPEAT_SECONDS_MAX)
+        if now_seconds - before.at_seconds >= wait_seconds:
+            found[tenant] = Sent(commit=commit, at_seconds=now_seconds, times=min(before.times + 1, 16))
+    return found
+
+
+async def run_relay(db: Database, redis_url: str, *, stop: asyncio.Event) -> None:
+    """
+    Relay until `stop` is set. Reconnects for as long as PostgreSQL or Redis is away.
+
+    Args:
+        db: The database; only its relay role is used.
+        redis_url: Where the stream is.
+        stop: Set to end; seen within `SWEEP_SECONDS`.
+    """
+    while not stop.is_set():
+        broker = new_broker(redis_url, stop_seconds=1.0)
+        try:
+            await _relay(db, broker, stop)
+        except _LOST as error:
+            _log.warning("relay_disconnected", error=type(error).__name__)
+            await wait_for(stop, seconds=RETRY_SECONDS)
+        finally:
+            with contextlib.suppress(*_LOST):
+                await broker.stop()
+
+
+async def _relay(db: Database, broker: RedisBroker, stop: asyncio.Event) -> None:
+    client = await broker.connect()
+    await ensure_group(client)
+    clock = asyncio.get_running_loop().time
+    # Forgotten with the connection: another server may be behind it now.
+    sent: dict[str, Sent] = {}
+    async with listening(db.relay) as wakes:
+        _log.info("relay_started", stream=STREAM)
+        while not stop.is_set():
+            looked_at = clock()
+            await _sweep(db, broker, client, sent, now_seconds=looked_at)
+            await wakes.wait(timeout_seconds=SWEEP_SECONDS)
+            await asyncio.sleep(max(0.0, looked_at + SWEEP_SECONDS_MIN - clock()))
+
+
+async def _sweep(
+    db: Database,
+    broker: RedisBroker,
+    client: Any,
+    sent: dict[str, Sent],
+    *,
+    now_seconds: float,
+) -> None:
+    outbox = await pending(db)
+    for folded in sent.keys() - {tenant for tenant, _ in outbox}:
+        del sent[folded]
+    if not outbox:
+        return
+    if await ensure_group(client):
+        # Whoever deleted the group deleted what was sent to it.
+        sent.clear()
+    sending = due(outbox, sent, now_seconds=now_seconds)
+    for tenant, hint in sending.items():
+        await broker.publish(
+            {"tenant": tenant, "commit": hint.commit}, stream=STREAM, maxlen=STREAM_MESSAGES_MAX
+        )
+        sent[tenant] = hint
+    if sending:
+        repeated = sum(hint.times > 1 for hint in sending.values())
+        _log.debug("wakeups_sent", messages_count=len(sending), repeated_count=repeated)
+
+
+async def wait_for(stop: asyncio.Event, *, seconds: float) -> None:
+    """Wait, or return at once when `stop` is set."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), timeout=seconds)

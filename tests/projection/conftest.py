@@ -1,0 +1,110 @@
+"""A real ledger, a real Redis, and a plane of relay and worker that a test can kill."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from redis.asyncio import Redis
+
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT
+from contracts.limits import FOLD_EVENTS_MAX
+from echoplane._postgres import SUPERUSER
+from ledger import log
+from ledger.write import fold, ledger_digest
+from projection import RuleProjector, run_projection
+
+MASTER_KEY = bytes(range(32))
+PLACES = ("Lyon", "Graz", "Oslo", "Turin")
+
+
+def clock():
+    return datetime(2026, 3, 1, tzinfo=UTC)
+
+
+class Plane:
+    """What a test does to a plane: append, run it, cut it off, and compare what was folded."""
+
+    def __init__(self, db, redis_url, superuser):
+        self.db = db
+        self.superuser = superuser
+        self.redis_url = redis_url
+        self.redis = Redis.from_url(redis_url)
+        self.stop = asyncio.Event()
+        self.task = None
+
+    def start(self, *, consumer="w1", projector=None):
+        self.stop = asyncio.Event()
+        self.task = asyncio.create_task(
+            run_projection(
+                self.db, self.redis_url, projector or RuleProjector(), consumer=consumer, stop=self.stop
+            )
+        )
+
+    async def finish(self):
+        """Stop as SIGTERM does."""
+        if self.task is not None:
+            self.stop.set()
+            await asyncio.wait_for(self.task, timeout=20)
+            self.task = None
+
+    async def kill(self):
+        """Drop everything in the middle, as far as one process can do that to itself."""
+        self.task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self.task
+        self.task = None
+
+    async def say(self, tenant, text, *, number=0):
+        draft = EventDraft.model_validate({
+            "stream": "s", "kind": "turn", "actor": {"id": "ann", "class": "user"}, "text": text,
+            "observed_at": f"2026-01-{1 + number % 28:02d}T10:00:00Z",
+        })  # fmt: skip
+        return await log.append(self.db, tenant, [draft], grant=LOCAL_GRANT)
+
+    async def say_many(self, tenant, count):
+        for number in range(count):
+            place = PLACES[number % len(PLACES)]
+            await self.say(tenant, f"I live in {place}. I like tea and maps.", number=number)
+
+    async def folded(self, tenant, *, seconds=20):
+        """Wait until a tenant is folded to its head."""
+        async with asyncio.timeout(seconds):
+            while any(name == tenant for name, _ in await log.pending(self.db)):
+                await asyncio.sleep(0.05)
+
+    async def digest(self, tenant):
+        async with self.db.snapshot(tenant) as conn:
+            return await ledger_digest(conn, 1)
+
+    async def quiet_digest(self, tenant):
+        """Fold the same log anew, at once and undisturbed, and return the digest of that."""
+        with psycopg.connect(self.superuser) as connection:
+            # No role of the plane may unfold: cells are immutable, and this is a test's own doing.
+            connection.execute("SET session_replication_role = replica")
+            for table in ("cell", "line", "reach", "claim", "dead_letter"):
+                connection.execute(f"DELETE FROM {table} WHERE tenant = %s", [tenant])
+            connection.execute("UPDATE epoch SET commit = 0, position = 0 WHERE tenant = %s", [tenant])
+        while not (await fold(self.db, tenant, RuleProjector(), events_max=FOLD_EVENTS_MAX)).is_at_head:
+            pass
+        return await self.digest(tenant)
+
+
+@pytest.fixture
+async def plane(database, redis_url, postgres):
+    db = log.open_database(
+        plane_url=database.plane, relay_url=database.relay, master_key=MASTER_KEY, clock=clock
+    )
+    for tenant in ("acme", "beta"):
+        await log.create_tenant(db, tenant)
+    name = sa.make_url(database.plane).database
+    made = Plane(db, redis_url, postgres.conninfo(role=SUPERUSER, database=name))
+    yield made
+    await made.finish()
+    await made.redis.aclose()
+    await db.close()

@@ -1,0 +1,185 @@
+"""From an append to a folded ledger, with Redis and workers that fail in between."""
+
+import asyncio
+import time
+
+from ledger import log
+from projection import RuleProjector, backlog, run_worker
+from projection._relay import REPEAT_SECONDS, REPEAT_SECONDS_MAX, Sent, due
+from projection._stream import GROUP, STREAM, ensure_group
+
+
+async def test_what_is_appended_is_folded_soon(plane):
+    plane.start()
+    await plane.say("acme", "I live in Lyon.")
+    await plane.folded("acme")
+    started = time.monotonic()
+
+    await plane.say("acme", "I moved to Graz.")
+    await plane.folded("acme")
+
+    assert time.monotonic() - started < 1.5
+    assert (await backlog(plane.db)).behind_count == 0
+
+
+async def test_commits_from_before_any_group_existed_are_folded(plane):
+    await plane.say_many("acme", 5)
+    await plane.say_many("beta", 3)
+
+    plane.start()
+    await plane.folded("acme")
+    await plane.folded("beta")
+
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
+
+
+async def test_losing_all_of_redis_in_the_middle_loses_nothing(plane):
+    plane.start()
+    for _ in range(4):
+        await plane.say_many("acme", 5)
+        await plane.redis.flushall()
+
+    await plane.say_many("acme", 5)
+    await plane.folded("acme")
+
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
+
+
+async def test_a_group_that_was_deleted_is_made_again(plane):
+    plane.start()
+    await plane.say("acme", "I live in Lyon.")
+    await plane.folded("acme")
+
+    await plane.redis.xgroup_destroy(STREAM, GROUP)
+    await plane.say("acme", "I moved to Graz.")
+    await plane.folded("acme")
+
+    assert GROUP.encode() in {group["name"] for group in await plane.redis.xinfo_groups(STREAM)}
+
+
+async def test_a_killed_worker_leaves_nothing_unfolded(plane):
+    plane.start(consumer="w1")
+    writing = asyncio.create_task(plane.say_many("acme", 60))
+    await asyncio.sleep(0.3)
+    await plane.kill()
+    await writing
+
+    plane.start(consumer="w2")
+    await plane.folded("acme")
+
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
+
+
+async def test_repeated_and_reordered_wakeups_change_nothing(plane):
+    await plane.say_many("acme", 12)
+    plane.start()
+    await plane.folded("acme")
+    before = await plane.digest("acme")
+
+    entries = await plane.redis.xrange(STREAM)
+    for _, fields in [*reversed(entries), *entries]:
+        await plane.redis.xadd(STREAM, fields)
+    await plane.redis.xadd(STREAM, {b"junk": b"\xff\x00"})
+    await plane.say("acme", "I moved to Graz.")
+    await plane.folded("acme")
+    await plane.say_many("acme", 1)
+    await plane.folded("acme")
+
+    assert await plane.digest("acme") != before
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
+
+
+async def test_two_workers_fold_as_one_does(plane):
+    plane.start(consumer="w1")
+    stop = asyncio.Event()
+    second = asyncio.create_task(
+        run_worker(plane.db, plane.redis_url, RuleProjector(), consumer="w2", stop=stop)
+    )
+
+    await asyncio.gather(plane.say_many("acme", 25), plane.say_many("beta", 25))
+    await plane.folded("acme")
+    await plane.folded("beta")
+    stop.set()
+    await second
+
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
+    assert await plane.digest("beta") == await plane.quiet_digest("beta")
+
+
+class Choking(RuleProjector):
+    """Cannot project one text."""
+
+    def project(self, event):
+        if event.draft.text == "poison":
+            raise ValueError("cannot")
+        return super().project(event)
+
+
+async def test_poison_stops_its_tenant_alone_and_is_acknowledged_and_seen_in_health(plane):
+    await plane.say("acme", "I live in Lyon.")
+    await plane.say("acme", "poison")
+    await plane.say("acme", "I moved to Graz.")
+    await plane.say("beta", "I live in Oslo.")
+
+    plane.start(projector=Choking())
+    await plane.folded("beta")
+    async with asyncio.timeout(10):
+        while not (await backlog(plane.db)).dead_letters:
+            await asyncio.sleep(0.05)
+    await asyncio.sleep(0.3)
+
+    state = await backlog(plane.db)
+    assert state.stopped_tenants == ("acme",)
+    assert state.lag_commits_max == 2
+    (group,) = await plane.redis.xinfo_groups(STREAM)
+    assert group["pending"] == 0
+
+
+async def test_a_worker_stops_at_once_when_told_and_acknowledges_what_it_folded(plane):
+    plane.start()
+    await plane.say_many("acme", 3)
+    await plane.folded("acme")
+    started = time.monotonic()
+
+    await plane.finish()
+
+    assert time.monotonic() - started < 8
+    assert (await plane.redis.xpending(STREAM, GROUP))["pending"] == 0
+
+
+async def test_the_group_starts_at_the_beginning_and_is_made_once(plane):
+    await plane.redis.xadd(STREAM, {"a": "b"})
+
+    assert await ensure_group(plane.redis)
+    assert not await ensure_group(plane.redis)
+
+    assert await plane.redis.xreadgroup(GROUP, "test", {STREAM: ">"})
+
+
+async def test_backlog_counts_what_is_not_folded(plane):
+    await plane.say_many("acme", 4)
+
+    state = await backlog(plane.db)
+
+    assert (state.tenants_count, state.behind_count, state.lag_commits_max) == (2, 1, 4)
+    assert [tenant for tenant, _ in await log.pending(plane.db)] == ["acme"]
+
+
+def test_a_new_commit_is_sent_at_once_and_an_old_one_ever_less_often():
+    sent = due([("t", 1)], {}, now_seconds=0.0)
+    assert sent == {"t": Sent(commit=1, at_seconds=0.0, times=1)}
+    assert due([("t", 1)], sent, now_seconds=REPEAT_SECONDS - 0.01) == {}
+    assert due([("t", 2)], sent, now_seconds=0.1)["t"].times == 1
+
+    times, now = [], 0.0
+    while len(times) < 8:
+        again = due([("t", 1)], sent, now_seconds=now)
+        if again:
+            sent |= again
+            times.append(now)
+        now += 0.5
+
+    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    assert times[0] == REPEAT_SECONDS
+    assert gaps == sorted(gaps)
+    assert gaps[-1] == REPEAT_SECONDS_MAX
