@@ -39,10 +39,12 @@ async def head_of(db: log.Database, tenant: str = "acme") -> log.Head:
         return await log.head(conn)
 
 
-async def as_owner(engine: AsyncEngine, statement: str, **parameters: Any) -> list[Any]:
+async def as_owner(
+    engine: AsyncEngine, statement: str, *, tenant: str = "acme", **parameters: Any
+) -> list[Any]:
     """Do what the plane may not do: a statement of the schema's owner on one tenant's rows."""
     async with engine.begin() as conn:
-        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', :t, true)"), {"t": tenant})
         done = await conn.execute(sa.text(statement), parameters)
         rows = list(done) if done.returns_rows else []
         # A statement that met no row would prove nothing.

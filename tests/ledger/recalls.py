@@ -79,5 +79,5 @@ def trail_of(db: log.Database, pack: ContextPack, **changes: Any) -> Trail:
 async def store(db: log.Database, form: bytes = b'{"form":1}', **changes: Any) -> Trail:
     pack = pack_of(form)
     trail = trail_of(db, pack, **changes)
-    await log.store_recall(db, "acme", trail, pack)
+    await log.store_recall(db, trail.tenant, trail, pack)
     return trail
