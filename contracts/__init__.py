@@ -20,6 +20,7 @@ __all__ = [
     "ports",
     "proposals",
     "relations",
+    "reports",
     "resolutions",
     "times",
     "trails",

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
 
 from contracts import limits
+from contracts._wire import Wire
 from contracts.events import EventDraft
+from contracts.reports import DoctorAnswer, ReadyAnswer, StatusAnswer
 
 
-class _Wire(BaseModel):
-    """Immutable, strict, closed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
-
-
-class ErrorBody(_Wire):
+class ErrorBody(Wire):
     """One error: a stable code, words for a person, and data. Never content of a memory."""
 
     code: str
@@ -31,13 +27,13 @@ class ErrorBody(_Wire):
     """Who acts: `change the request`, `read again, then retry`, `retry later`, or `operators`."""
 
 
-class ErrorAnswer(_Wire):
+class ErrorAnswer(Wire):
     """What a door answers instead, for every error."""
 
     error: ErrorBody
 
 
-class ReceiptAnswer(_Wire):
+class ReceiptAnswer(Wire):
     """Proof of one accepted append: the lists run parallel to the events given."""
 
     tenant: str
@@ -50,14 +46,14 @@ class ReceiptAnswer(_Wire):
     repeated: bool
 
 
-class AppendRequest(_Wire):
+class AppendRequest(Wire):
     """One atomic append. `expected_version` is the newest version seen of the events' one stream."""
 
     events: list[EventDraft] = Field(min_length=1, max_length=limits.APPEND_EVENTS_MAX)
     expected_version: int | None = Field(default=None, ge=0)
 
 
-class EventAnswer(_Wire):
+class EventAnswer(Wire):
     """One event of the log, decrypted and checked against its hash; `event` is null once erased."""
 
     tenant: str
@@ -70,7 +66,7 @@ class EventAnswer(_Wire):
     event: EventDraft | None
 
 
-class ViewAnswer(_Wire):
+class ViewAnswer(Wire):
     """The pinned view that an answer is a pure function of."""
 
     valid_at: str
@@ -79,14 +75,14 @@ class ViewAnswer(_Wire):
     epoch: int
 
 
-class SourceAnswer(_Wire):
+class SourceAnswer(Wire):
     """Who says so, and in which class."""
 
     id: str
     class_: str = Field(alias="class")
 
 
-class ValidityAnswer(_Wire):
+class ValidityAnswer(Wire):
     """When a claim holds: half-open, null is an open bound."""
 
     kind: Literal["since", "span", "at"]
@@ -96,7 +92,7 @@ class ValidityAnswer(_Wire):
     timeless: bool
 
 
-class ClaimAnswer(_Wire):
+class ClaimAnswer(Wire):
     """One claim of the ledger. `spans` are `[from, to)` in characters of the event's text."""
 
     id: str
@@ -115,7 +111,7 @@ class ClaimAnswer(_Wire):
     occurrence_id: str | None
 
 
-class RivalAnswer(_Wire):
+class RivalAnswer(Wire):
     """One value in dispute and its latest claim; `ended` says that the rival holds nothing."""
 
     value: Any
@@ -123,7 +119,7 @@ class RivalAnswer(_Wire):
     claim: ClaimAnswer
 
 
-class _Outcome(_Wire):
+class _Outcome(Wire):
     outcome: Literal["resolved", "missing", "conflict"]
     value: Any = None
     """The value of a one-valued key; absent where `values` is given."""
@@ -159,7 +155,7 @@ class ResolutionAnswer(_Outcome):
     relation: str
 
 
-class HistoryCell(_Wire):
+class HistoryCell(Wire):
     """A rectangle of valid time × known commits, and what stands there. Null is an open bound."""
 
     valid_from: str | None
@@ -175,7 +171,7 @@ class HistoryCell(_Wire):
     claims: list[str]
 
 
-class HistoryAnswer(_Wire):
+class HistoryAnswer(Wire):
     """
     Everything that was ever answered on an entity's keys, and the claims behind it.
 
@@ -191,7 +187,7 @@ class HistoryAnswer(_Wire):
     claims: list[ClaimAnswer]
 
 
-class LineAnswer(_Wire):
+class LineAnswer(Wire):
     """One line of evidence. `id` is what an answer cites; `mark` is how the ledger stands to it."""
 
     id: str
@@ -201,7 +197,7 @@ class LineAnswer(_Wire):
     mark: Literal["active", "superseded", "withdrawn", "disputed", "plain"]
 
 
-class DeferredAnswer(_Wire):
+class DeferredAnswer(Wire):
     """A closure that did not fit the budget, whole, and what it would have cost."""
 
     closure: str
@@ -209,7 +205,7 @@ class DeferredAnswer(_Wire):
     required: bool
 
 
-class ContextAnswer(_Wire):
+class ContextAnswer(Wire):
     """The hashed context: lines in source order, what was admitted, what was deferred."""
 
     hash: str
@@ -221,7 +217,7 @@ class ContextAnswer(_Wire):
     deferred: list[DeferredAnswer]
 
 
-class RouteAnswer(_Wire):
+class RouteAnswer(Wire):
     """One route of discovery and the generation its index had."""
 
     route: str
@@ -231,7 +227,7 @@ class RouteAnswer(_Wire):
     duration_us: int
 
 
-class HitAnswer(_Wire):
+class HitAnswer(Wire):
     """One route's word for a candidate."""
 
     route: str
@@ -239,7 +235,7 @@ class HitAnswer(_Wire):
     score_ppm: int
 
 
-class CandidateAnswer(_Wire):
+class CandidateAnswer(Wire):
     """One unit that discovery proposed; scores in whole parts per million."""
 
     unit: str
@@ -248,7 +244,7 @@ class CandidateAnswer(_Wire):
     hits: list[HitAnswer]
 
 
-class AskAnswer(_Wire):
+class AskAnswer(Wire):
     """An answer, its evidence, and all that is needed to replay it."""
 
     status: Literal["answered", "evidence", "insufficient_evidence", "conflict"]
@@ -265,7 +261,7 @@ class AskAnswer(_Wire):
     trail: str
 
 
-class AskRequest(_Wire):
+class AskRequest(Wire):
     """A question with its options; the body of `POST …/ask`."""
 
     question: Annotated[str, Field(min_length=1, max_length=limits.QUESTION_CHARACTERS_MAX)]
@@ -277,7 +273,7 @@ class AskRequest(_Wire):
     disclose_conflicts: bool = False
 
 
-class StoredContextAnswer(_Wire):
+class StoredContextAnswer(Wire):
     """
     A stored context: its canonical form (keyed digests stand where a reader sees text).
 
@@ -289,7 +285,7 @@ class StoredContextAnswer(_Wire):
     form: Any
 
 
-class ReplayAnswer(_Wire):
+class ReplayAnswer(Wire):
     """How a replay ended. `mismatch` is an incident."""
 
     verdict: Literal["identical", "redacted", "mismatch"]
@@ -299,7 +295,7 @@ class ReplayAnswer(_Wire):
     erased: list[str]
 
 
-class VerifyAnswer(_Wire):
+class VerifyAnswer(Wire):
     """
     What a recomputation of everything found. `ok` is false with at least one problem.
 
@@ -319,7 +315,7 @@ class VerifyAnswer(_Wire):
     problems_count: int
 
 
-class ImportAnswer(_Wire):
+class ImportAnswer(Wire):
     """What an import brought in: `repeated` events were there already; `folded` is a commit."""
 
     tenant: str
@@ -330,14 +326,14 @@ class ImportAnswer(_Wire):
     projection_failures: int
 
 
-class TenantAnswer(_Wire):
+class TenantAnswer(Wire):
     """A tenant, and whether this call made it."""
 
     tenant: str
     created: bool
 
 
-class TokenAnswer(_Wire):
+class TokenAnswer(Wire):
     """A fresh bearer token. It is shown once and stored only as a digest."""
 
     tenant: str
@@ -346,67 +342,6 @@ class TokenAnswer(_Wire):
     rights: list[str]
     actors: list[str]
     classes: list[str]
-
-
-class RoleStatus(_Wire):
-    """One role process as the supervisor sees it."""
-
-    role: str
-    pid: int | None
-    state: Literal["running", "waiting", "stopped"]
-    restarts: int
-
-
-class TenantStatus(_Wire):
-    """Where a tenant's log and its serving epoch stand. `lag` is in commits."""
-
-    tenant: str
-    head: int
-    cursor: int
-    epoch: int
-    lag: int
-    dead_letters: int
-
-
-class StatusAnswer(_Wire):
-    """Whether the plane runs, and how it stands."""
-
-    up: bool
-    mode: Literal["up", "ephemeral", "down"]
-    supervisor: int | None
-    data_dir: str
-    http: str | None
-    roles: list[RoleStatus]
-    tenants: list[TenantStatus]
-
-
-class CheckAnswer(_Wire):
-    """One check of `doctor`: what was found, and what to do where it is not ok."""
-
-    check: str
-    ok: bool
-    found: str
-    act: str | None
-
-
-class DoctorAnswer(_Wire):
-    """All checks; `ok` where every one is."""
-
-    ok: bool
-    checks: list[CheckAnswer]
-
-
-class HealthAnswer(_Wire):
-    """The process lives."""
-
-    status: Literal["ok"]
-
-
-class ReadyAnswer(_Wire):
-    """Whether questions can be answered, and why not. Parts that only degrade are listed too."""
-
-    ready: bool
-    parts: dict[str, str]
 
 
 SCHEMAS: Final[dict[str, type[BaseModel]]] = {

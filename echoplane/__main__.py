@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from echoplane._children import ROLE_COMMAND, SUPERVISE_COMMAND, run_child
+from echoplane._roles_entry import ROLE_COMMAND, SUPERVISE_COMMAND, run_child
 
 
 def start() -> None:

@@ -10,7 +10,7 @@ import typer
 
 from contracts import limits
 from contracts.errors import BadRequest
-from contracts.trails import Question, Verdict
+from contracts.trails import Question
 from contracts.views import ViewRequest
 from contracts.wire import AskAnswer, HistoryAnswer, ReplayAnswer, ResolveAnswer
 from echoplane._cli_options import (
@@ -193,7 +193,7 @@ def replay(
         print_line(answer.verdict)
         for difference in answer.differences:
             print_line(f"  {difference}")
-    return EXIT_VERDICT_FALSE if answer.verdict == Verdict.MISMATCH else EXIT_OK
+    return EXIT_VERDICT_FALSE if answer.verdict == "mismatch" else EXIT_OK
 
 
 async def _replay(settings: Settings, tenant: str, context_hash: str) -> ReplayAnswer:

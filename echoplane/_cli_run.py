@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from contracts.wire import StatusAnswer
-from echoplane._children import ROLE_COMMAND, run_child
+from contracts.reports import StatusAnswer
 from echoplane._cli_options import DataDir, Json, print_json, print_line, run, settings_for
 from echoplane._doctor import examine
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._folders import DataFolder
 from echoplane._logging import configure_logging
 from echoplane._plane import child_environment, claim_or_promote, ensure_supervisor, stop_plane
+from echoplane._roles_entry import ROLE_COMMAND, run_child
 from echoplane._settings import Settings
 from echoplane._state import Mode, Role
 from echoplane._status import read_status

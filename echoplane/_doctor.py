@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from contracts.errors import EchoplaneError
-from contracts.wire import CheckAnswer, DoctorAnswer, StatusAnswer
+from contracts.reports import CheckAnswer, DoctorAnswer, StatusAnswer
 from echoplane._embedded import Servers, find_servers
 from echoplane._folders import SYSTEM_FOLDER, DataFolder, programs, server_user
 from echoplane._settings import Settings

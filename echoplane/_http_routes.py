@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from contracts import limits
 from contracts.errors import BadRequest, LimitExceeded, NotFound
 from contracts.grants import Grant, Right
+from contracts.reports import HealthAnswer, ReadyAnswer
 from contracts.times import KnownAt, ValidAt, parse_instant
 from contracts.trails import Question
 from contracts.views import ViewRequest, parse_generation
@@ -20,9 +21,7 @@ from contracts.wire import (
     AskRequest,
     ErrorAnswer,
     EventAnswer,
-    HealthAnswer,
     HistoryAnswer,
-    ReadyAnswer,
     ReceiptAnswer,
     ReplayAnswer,
     ResolveAnswer,

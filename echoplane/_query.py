@@ -11,8 +11,6 @@ import time
 from dataclasses import dataclass
 
 import structlog
-from ledger.closure import close
-from ledger.resolve import pin, resolve_many
 
 from contracts import limits
 from contracts.answers import Answer
@@ -26,6 +24,7 @@ from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import View, ViewRequest
 from discovery import propose_degraded
 from echoplane._digests import KeyedDigests
+from ledger.closure import close
 from ledger.log import (
     Database,
     event_keys,
@@ -34,6 +33,7 @@ from ledger.log import (
     store_recall,
     tenant_keys,
 )
+from ledger.resolve import pin, resolve_many
 from packing import answer_digest, event_ids, pack
 from realize import realize
 

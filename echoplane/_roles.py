@@ -12,7 +12,8 @@ import os
 import signal
 import threading
 import time
-from typing import Final, assert_never
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 import structlog
 
@@ -29,17 +30,24 @@ def run_role(role: Role, settings: Settings) -> None:
     """Run one role until it is told to stop."""
     threading.Thread(target=_end_with_supervisor, daemon=True, name="supervisor-watch").start()
     structlog.contextvars.bind_contextvars(role=role.value)
+    asyncio.run(_serve_of(role)(settings))
+
+
+def _serve_of(role: Role) -> Callable[[Settings], Coroutine[Any, Any, None]]:
     # Imported here: no role should pay for the libraries of the others.
     match role:
         case Role.WORKER:
-            from echoplane._role_worker import serve_worker as serve  # noqa: PLC0415
+            from echoplane._role_worker import serve_worker  # noqa: PLC0415
+
+            return serve_worker
         case Role.DISCOVERY:
-            from echoplane._role_discovery import serve_discovery as serve  # noqa: PLC0415
+            from echoplane._role_discovery import serve_discovery  # noqa: PLC0415
+
+            return serve_discovery
         case Role.API:
-            from echoplane._role_api import serve_api as serve  # noqa: PLC0415
-        case _ as never:
-            assert_never(never)
-    asyncio.run(serve(settings))
+            from echoplane._role_api import serve_api  # noqa: PLC0415
+
+            return serve_api
 
 
 def _end_with_supervisor() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from contracts.errors import EchoplaneError
-from contracts.wire import RoleStatus, StatusAnswer, TenantStatus
+from contracts.reports import RoleStatus, StatusAnswer, TenantStatus
 from echoplane._clock import wall_clock
 from echoplane._embedded import find_servers
 from echoplane._folders import DataFolder

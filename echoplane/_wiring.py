@@ -21,18 +21,17 @@ from contracts import limits
 from contracts.errors import EchoplaneError, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant
+from contracts.reports import ReadyAnswer, TenantStatus
 from contracts.trails import Question
 from contracts.views import ViewRequest
 from contracts.wire import (
     AskAnswer,
     EventAnswer,
     HistoryAnswer,
-    ReadyAnswer,
     ReceiptAnswer,
     ReplayAnswer,
     ResolveAnswer,
     StoredContextAnswer,
-    TenantStatus,
     TokenAnswer,
     VerifyAnswer,
 )

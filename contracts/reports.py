@@ -1,0 +1,68 @@
+"""What the doors say about the plane itself: how it stands, what is wrong, whether it is ready."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from contracts._wire import Wire
+
+
+class RoleStatus(Wire):
+    """One role process as the supervisor sees it."""
+
+    role: str
+    pid: int | None
+    state: Literal["running", "waiting", "stopped"]
+    restarts: int
+
+
+class TenantStatus(Wire):
+    """Where a tenant's log and its serving epoch stand. `lag` is in commits."""
+
+    tenant: str
+    head: int
+    cursor: int
+    epoch: int
+    lag: int
+    dead_letters: int
+
+
+class StatusAnswer(Wire):
+    """Whether the plane runs, and how it stands."""
+
+    up: bool
+    mode: Literal["up", "ephemeral", "down"]
+    supervisor: int | None
+    data_dir: str
+    http: str | None
+    roles: list[RoleStatus]
+    tenants: list[TenantStatus]
+
+
+class CheckAnswer(Wire):
+    """One check of `doctor`: what was found, and what to do where it is not ok."""
+
+    check: str
+    ok: bool
+    found: str
+    act: str | None
+
+
+class DoctorAnswer(Wire):
+    """All checks; `ok` where every one is."""
+
+    ok: bool
+    checks: list[CheckAnswer]
+
+
+class HealthAnswer(Wire):
+    """The process lives."""
+
+    status: Literal["ok"]
+
+
+class ReadyAnswer(Wire):
+    """Whether questions can be answered, and why not. Parts that only degrade are listed too."""
+
+    ready: bool
+    parts: dict[str, str]
