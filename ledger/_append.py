@@ -21,7 +21,8 @@ from contracts.events import EventDraft, Receipt
 from contracts.grants import Grant
 from contracts.times import KnownAt
 from ledger import _tables
-from ledger._database import Database, translated
+from ledger._database import Database
+from ledger._driver_errors import translated
 from ledger._events import SealedEvent, new_id, seal_event
 from ledger._grants import check_command, check_emit
 from ledger._hashes import commit_hash

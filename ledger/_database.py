@@ -1,5 +1,5 @@
 """
-Connections: one pool for each role, a transaction for one tenant at a time, driver errors translated.
+Connections: one pool for each role, a transaction for one tenant at a time.
 
 A transaction names its tenant by `SET LOCAL echoplane.tenant`; row level security shows it that
 tenant's rows and no others, so a statement that forgets its WHERE still cannot cross.
@@ -8,21 +8,18 @@ tenant's rows and no others, so a statement that forgets its WHERE still cannot 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import psycopg
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from contracts import limits
-from contracts.errors import EchoplaneError, Forbidden, NotFound, Unavailable
 from contracts.ports import Clock
 from ledger._combine import Combiner
+from ledger._driver_errors import translated
 from ledger._keys import KeyRing, Randomness, TenantKeys, key_ring
 from ledger._wake import Waker
 
@@ -38,18 +35,6 @@ TENANTS_CACHED_MAX: Final = 1_024
 assert LOCK_TIMEOUT_MS < STATEMENT_TIMEOUT_MS
 
 _SET_TENANT: Final = sa.text("SELECT set_config('echoplane.tenant', :tenant, true)")
-
-# What passes by itself, by SQLSTATE or its class (two characters).
-_UNAVAILABLE: Final = {
-    "08": "connection lost",
-    "53": "the server has no resources left",
-    "57": "the server is stopping or cancelled the statement",
-    "55P03": "a lock was not to be had in time",
-    "25P03": "the transaction stood idle for too long",
-    "40001": "another transaction was first",
-    "40P01": "another transaction was first",
-}
-_TENANT_CONSTRAINTS: Final = frozenset({"token_of_tenant", "context_of_tenant", "unit_vector_of_tenant"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,37 +136,6 @@ def open_database(
 def database_url(url: str) -> sa.URL:
     """Return a `postgresql://` URL with our driver in it."""
     return sa.make_url(url).set(drivername="postgresql+psycopg")
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn driver errors into ours: the one border. What is not listed passes as the bug it is."""
-    try:
-        yield
-    except PoolTimeoutError as error:
-        raise Unavailable(part="database", reason="all connections are in use") from error
-    except (DBAPIError, psycopg.Error) as error:
-        if (ours := _translation(error)) is None:
-            raise
-        raise ours from error
-
-
-def _translation(error: DBAPIError | psycopg.Error) -> EchoplaneError | None:
-    driver = error.orig if isinstance(error, DBAPIError) else error
-    if not isinstance(driver, psycopg.Error):
-        return None
-    state = driver.sqlstate
-    if state is None:
-        # Without a SQLSTATE the server said nothing: the connection was refused or cut.
-        lost = isinstance(driver, psycopg.OperationalError)
-        return Unavailable(part="database", reason="connection lost or refused") if lost else None
-    if reason := _UNAVAILABLE.get(state) or _UNAVAILABLE.get(state[:2]):
-        return Unavailable(part="database", reason=reason)
-    if isinstance(driver, psycopg.errors.InsufficientPrivilege) and "state the clock" in str(driver):
-        return Forbidden(needs="stating the clock of an append")
-    if driver.diag.constraint_name in _TENANT_CONSTRAINTS:
-        return NotFound(what="tenant")
-    return None
 
 
 def _snapshots(engine: AsyncEngine) -> AsyncEngine:

@@ -10,7 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import BadRequest, NotFound
 from ledger import _tables
-from ledger._database import TENANTS_CACHED_MAX, Database, translated
+from ledger._database import TENANTS_CACHED_MAX, Database
+from ledger._driver_errors import translated
 from ledger._keys import TenantKeys
 from ledger._wake import autocommit
 

@@ -20,6 +20,8 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from ledger._driver_errors import translated
+
 WAKE_CHANNEL: Final = "echoplane_wake"
 """The payload is the tenant's name."""
 WAKE_BATCH_MAX: Final = 1_000
@@ -68,16 +70,16 @@ class Waker:
 @asynccontextmanager
 async def listening(engine: AsyncEngine) -> AsyncIterator[Wakes]:
     """Listen for wake-ups on a connection of its own, for as long as the context is open."""
-    async with autocommit(engine).connect() as connection:
-        await connection.execute(sa.text(f"LISTEN {WAKE_CHANNEL}"))
-        raw = await connection.get_raw_connection()
-        driver = raw.driver_connection
-        assert isinstance(driver, psycopg.AsyncConnection)
-        try:
-            yield Wakes(driver=driver)
-        finally:
-            # The connection must not go back to the pool with the subscription on it.
-            await connection.invalidate()
+    with translated():
+        async with autocommit(engine).connect() as connection:
+            await connection.execute(sa.text(f"LISTEN {WAKE_CHANNEL}"))
+            driver = (await connection.get_raw_connection()).driver_connection
+            assert isinstance(driver, psycopg.AsyncConnection)
+            try:
+                yield Wakes(driver=driver)
+            finally:
+                # The connection must not go back to the pool with the subscription on it.
+                await connection.invalidate()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,6 @@ class Wakes:
         Raises:
             Unavailable: The connection was lost; listen anew, and look at the outbox first.
         """
-        return frozenset(
-            [notice.payload async for notice in self.driver.notifies(timeout=timeout_seconds, stop_after=1)]
-        )
+        with translated():
+            notices = self.driver.notifies(timeout=timeout_seconds, stop_after=1)
+            return frozenset([notice.payload async for notice in notices])

@@ -17,7 +17,8 @@ from alembic.config import Config
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from ledger._database import database_url, translated
+from ledger._database import database_url
+from ledger._driver_errors import translated
 
 __all__ = ["BACKFILL_ROLE", "PLANE_ROLE", "RELAY_ROLE", "upgrade"]
 
