@@ -99,7 +99,7 @@ async def _relay(db: Database, broker: RedisBroker, stop: asyncio.Event) -> None
 async def _sweep(
     db: Database,
     broker: RedisBroker,
-    client: Any,
+    client: Any,  # noqa: ANN401 — redis-py's client types differ by version
     sent: dict[str, Sent],
     *,
     now_seconds: float,

@@ -171,17 +171,17 @@ class _Worker:
             return None
         except Poisoned as error:
             # Recorded by the ledger, and in health: the message has done its work.
-            log.error("fold_poisoned", position=error.position, error=error.error)
+            log.error("fold_poisoned", position=error.position, error=error.error)  # noqa: TRY400 — a trace may quote content
             return True
         except Incorrect as error:
             log.warning("fold_refused", error=error.code)
             return True
         except Fault as error:
-            log.error("fold_failed", error=error.code)
+            log.error("fold_failed", error=error.code)  # noqa: TRY400 — as above
             return True
         except Exception as error:  # noqa: BLE001 — a bug of ours: said loudly, and the worker goes on
             # Acknowledged: the outbox keeps the tenant, and the relay sends it again, ever less often.
-            log.error("fold_failed", error=type(error).__name__)
+            log.error("fold_failed", error=type(error).__name__)  # noqa: TRY400 — as above
             return True
         log.info(
             "folded", epoch=report.epoch, commit=report.commit, head=report.head, events_count=report.events,

@@ -29,7 +29,8 @@ _PHRASES: Final = (
     "on thursdays", "on fridays", "on saturdays", "on sundays", "in the evenings", "on weekday evenings",
     "as of today", "to be exact", "remotely", "still", "with all my heart", "at the end of last month",
     "by heart", "a bit", "a little", "natively", "since childhood", "since forever", "all the time",
-    "in total", "lately", "today", "as we speak", "once again", "meanwhile", "in all", "for real", "in the city", "in the country", "to be honest", "tbh", "thanks",
+    "in total", "lately", "today", "as we speak", "once again", "meanwhile", "in all", "for real",
+    "in the city", "in the country", "to be honest", "tbh", "thanks",
     "this time", "in the end", "in fact", "after all", "with joy", "as a hobby", "at last",
 )  # fmt: skip
 _BY_FIRST: Final[dict[str, tuple[str, ...]]] = {
@@ -43,7 +44,8 @@ _PREPOSITIONS: Final = word_set(
 _PHRASE_WORDS_MAX: Final = 7
 # Of part of the time or of a part of the world's possibilities only: then the state is not simply so.
 _PARTIAL: Final = word_set(
-    "week weeks weekend weekends weekday weekdays summer summers winter winters spring autumn fall season month "
+    "week weeks weekend weekends weekday weekdays summer summers winter winters spring autumn fall "
+    "season month "
     "months year years day days hour hours minute minutes night nights moment while time times bit free "
     "mind head heart soul imagination thoughts memory memories name theory principle practice general "
     "part moderation disguise exchange trial semester term vacation holiday holidays visit trip "

@@ -1,4 +1,4 @@
-""" "My email is …", "Ana's favourite colour is …", "Blue is my favorite color": a noun names the relation."""
+"""Attributes, where a noun names the relation: "my email is …", "blue is my favorite color"."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from projection._english._subjects import Person
 from projection._english._words import FINITE, KINSHIP, NOT_NAMES, PETS, PRONOUNS, VAGUE, word_set
 
 _ATTRIBUTE_WORDS_MAX: Final = 4
+_AMOUNT_WORDS_MAX: Final = 4
+_FAVORITE_WORDS_MAX: Final = 3
 _SKIPPED: Final = word_set("new current own full actual personal private home work mobile cell all-time")
 _COPULAS: Final = frozenset({"is", "'s", "are"})
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
@@ -57,7 +59,9 @@ def _amount(place: Place) -> Object | None:
         return None
     end = index + 1
     while (
-        end < len(clause) and end - index < 4 and (clause.low(end).isalpha() or clause.low(end)[0].isdigit())
+        end < len(clause)
+        and end - index < _AMOUNT_WORDS_MAX
+        and (clause.low(end).isalpha() or clause.low(end)[0].isdigit())
     ):
         if starts_adjunct(clause, end, None) or clause.low(end) in FINITE | VAGUE | {"and", "in"}:
             break
@@ -101,30 +105,33 @@ class Attribute:
     read: Callable[[Place], Object | None]
 
 
-# Nouns that name the relation themselves, by what a value of it looks like.
+# Nouns that name the relation themselves, by what a value of it looks like. Of whom one has several at
+# once (a brother, a neighbour) there is none: a second one would replace the first.
+_PEOPLE: Final = (
+    "boss, manager, doctor, dentist, therapist, landlord, landlady, lawyer, mentor, best friend, vet, "
+    "mother, father, hairdresser, accountant, supervisor"
+)
+_NAMES: Final = (
+    "hometown, home town, nickname, surname, last name, first name, middle name, maiden name, "
+    "family name, alma mater, bank, native language, mother tongue, first language"
+)
+_AMOUNTS: Final = (
+    "height, weight, shoe size, salary, rent, room number, flat number, house number, apartment number, "
+    "office number, extension, zip code, postcode, postal code, customer number, membership number, "
+    "lucky number, locker number, seat number"
+)
+_CODES: Final = (
+    "blood type, blood group, username, user name, handle, zodiac sign, star sign, license plate, "
+    "licence plate, nationality, religion, clothing size, shirt size"
+)
+_PHONES: Final = (
+    "phone number, number, telephone number, cell number, mobile number, phone, mobile, cell phone number"
+)
 _BY_NOUN: Final[tuple[tuple[Reader, str], ...]] = (
-    (
-        objects.person,
-        "boss, manager, doctor, dentist, therapist, landlord, landlady, roommate, flatmate, lawyer, "
-        "coach, tutor, teacher, mentor, neighbor, neighbour, best friend, vet, mother, father, sister, "
-        "brother, son, daughter, hairdresser, accountant, supervisor, piano teacher",
-    ),
-    (
-        objects.proper,
-        "hometown, home town, nickname, surname, last name, first name, middle name, maiden name, "
-        "family name, alma mater, bank, native language, mother tongue, first language",
-    ),
-    (
-        _amount,
-        "height, weight, shoe size, salary, rent, room number, flat number, house number, apartment number, "
-        "office number, extension, zip code, postcode, postal code, customer number, membership number, "
-        "lucky number, locker number, seat number",
-    ),
-    (
-        _code,
-        "blood type, blood group, username, user name, handle, zodiac sign, star sign, license plate, "
-        "licence plate, nationality, religion, clothing size, shirt size",
-    ),
+    (objects.person, _PEOPLE),
+    (objects.proper, _NAMES),
+    (_amount, _AMOUNTS),
+    (_code, _CODES),
     (_short, "major, minor, eye color, hair color, eye colour, hair colour"),
 )
 
@@ -133,12 +140,7 @@ def _table() -> dict[str, Attribute]:
     lines: list[tuple[str, Reader, str]] = [
         ("named", objects.proper, "name, full name"),
         ("email", _email, "email, email address, e-mail, e-mail address"),
-        (
-            "phone",
-            _phone,
-            "phone number, number, telephone number, cell number, mobile number, phone, mobile, "
-            "cell phone number",
-        ),
+        ("phone", _phone, _PHONES),
         ("birthday", READERS["day"], "birthday, date of birth, birth date, birthdate"),
         ("age", READERS["age"], "age"),
         ("works_as", READERS["occupation"], "job, profession, occupation, job title"),
@@ -165,7 +167,11 @@ def _attribute(words: list[str]) -> Attribute | None:
         words = words[1:]
     if words and words[0] in {"favorite", "favourite"}:
         noun = words[1:]
-        if not noun or len(noun) > 3 or not all(word.isalpha() or "-" in word for word in noun):
+        if (
+            not noun
+            or len(noun) > _FAVORITE_WORDS_MAX
+            or not all(word.isalpha() or "-" in word for word in noun)
+        ):
             return None
         if not PRONOUNS.isdisjoint(noun) or not VAGUE.isdisjoint(noun):
             return None
@@ -203,7 +209,7 @@ def read_possessed(clause: Clause, start: int, actor_id: str) -> Possessed | Non
     words: list[str] = []
     while index < len(clause) and len(words) <= _ATTRIBUTE_WORDS_MAX:
         low = clause.low(index)
-        if low in {"is", "are"} or (low == "'s" and clause.low(index + 1) not in {"name"}):
+        if low in {"is", "are"} or (low == "'s" and clause.low(index + 1) != "name"):
             return _copula(clause, entity, words, index + 1)
         if low in {"changed", "switched"} and clause.low(index + 1) == "to":
             return _possessed(entity, words, over=False, end=index + 2)

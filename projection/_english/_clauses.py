@@ -16,6 +16,7 @@ _AUXILIARIES: Final = word_set(
     "am is are was were 'm 's 're 've 'll 'd have has had do does did will would can could should shall "
     "might must may used"
 )
+_SUBJECT_WORDS_MAX: Final = 6
 _TENSED: Final = Form.THIRD | Form.PAST
 _NOMINAL: Final = word_set("likes loves works plays owns drives dates hates studies visits moves starts")
 
@@ -116,12 +117,16 @@ def _names_go_on(current: list[Token], cut: list[Token], segment: list[Token]) -
     """Say that "Ana and Ben live" is one subject so far: names alone, joined by "and" or a comma."""
     joined = all(token.low in {"and", ","} for token in cut)
     named = current[-1].text[:1].isupper() and not _starts_clause(current)
-    follows = (
-        (segment[0].text[:1].isupper()
-        and segment[0].low not in _SUBJECTS | {"my", "the"})
-        or (segment[0].low == "i" and len(segment) > 1)
+    follows = (segment[0].text[:1].isupper() and segment[0].low not in _SUBJECTS | {"my", "the"}) or (
+        segment[0].low == "i" and len(segment) > 1
     )
-    return joined and named and follows and (current[0].text[:1].isupper()) and len(current) <= 6
+    return (
+        joined
+        and named
+        and follows
+        and (current[0].text[:1].isupper())
+        and len(current) <= _SUBJECT_WORDS_MAX
+    )
 
 
 def _is_adverbial(tokens: list[Token]) -> bool:

@@ -38,14 +38,39 @@ _MONTHS: Final = {
     )
     for name in names.split()
 }
+_MONTHS_OF_YEAR: Final = 12
 _WEEKDAYS: Final = {
     name: number
-    for number, name in enumerate(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
+    for number, name in enumerate(
+        ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+    )
 }
 _NUMBERS: Final = {
     word: number
     for number, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
     )
 } | {"a": 1, "an": 1}
 
@@ -73,19 +98,18 @@ def _named(prefix: str) -> str:
     return re.sub(r"\(\?P<(\w+)>", rf"(?P<{prefix}\1>", _TERM)
 
 
+_COUNTED: Final = (
+    rf"for (?:the (?:last|past) |over |almost |about |nearly )?(?P<count>{_COUNT}) "
+    r"(?P<unit>year|month|week|day)s?(?: now)?\b"
+)
+_UNCOUNTED: Final = (
+    r"for (?:a (?:long|very long) time|years|ages|a while|many years|several years|decades|months)(?: now)?\b"
+)
 _FORMS: Final = tuple(
     (kind, re.compile(pattern + "(?= |$)"))
     for kind, pattern in (
-        (
-            "for",
-            rf"for (?:the (?:last|past) |over |almost |about |nearly )?(?P<count>{_COUNT}) "
-            r"(?P<unit>year|month|week|day)s?(?: now)?\b",
-        ),
-        (
-            "for",
-            r"for (?:a (?:long|very long) time|years|ages|a while|many years|several years|decades|months)"
-            r"(?: now)?\b",
-        ),
+        ("for", _COUNTED),
+        ("for", _UNCOUNTED),
         ("span", rf"(?:from|between) {_named('a_')} (?:to|until|till|and|through) {_named('b_')}"),
         ("since", rf"(?:ever )?(?:since|as of|as from|starting) {_TERM}"),
         ("since", r"(?:ever )?since (?:then|that time|that day)"),
@@ -256,8 +280,12 @@ def _period(unit: str, *, back: int, today: date) -> str | None:
     if unit == "year":
         return f"{today.year - back:04d}" if today.year > back else None
     if unit == "month":
-        months = today.year * 12 + today.month - 1 - back
-        return f"{months // 12:04d}-{months % 12 + 1:02d}" if months >= 12 else None
+        months = today.year * _MONTHS_OF_YEAR + today.month - 1 - back
+        return (
+            f"{months // _MONTHS_OF_YEAR:04d}-{months % _MONTHS_OF_YEAR + 1:02d}"
+            if months >= _MONTHS_OF_YEAR
+            else None
+        )
     # A week is no calendar term: the month that holds all of it, else the year, else nothing.
     try:
         first = today - timedelta(days=today.weekday() + 7 * back)

@@ -42,8 +42,8 @@ _PHRASES: Final = re.compile(
     r"other) |so to speak|in spirit|at heart|figuratively|metaphorically|for (?:halloween|carnival|the role))"
 )
 _BACKWARDS: Final = re.compile(
-    r"(?:^|\s)(?:/s|/j|jk|j/k|just kidding|only kidding|kidding|just joking|only joking|just a joke|not really|"
-    r"lol|lmao|rofl|ha(?:ha)+h?|hehe(?:he)*|psych|sike|april fools?|as if|yeah right|i wish|in my dreams|"
+    r"(?:^|\s)(?:/s|/j|jk|j/k|just kidding|only kidding|kidding|just joking|only joking|just a joke|"
+    r"not really|lol|lmao|rofl|ha(?:ha)+h?|hehe(?:he)*|psych|sike|april fools?|as if|yeah right|i wish|in my dreams|"
     r"sarcasm|no wait|scratch that|never ?mind|i lied|that's a lie|that was a lie|that's a joke|"
     r"that was a joke|i'm lying|wrong chat)(?=$|[\s.,!?)])"
 )
@@ -52,8 +52,8 @@ _FORWARDS: Final = re.compile(
     r"\b(?:imagine|pretend|suppose|picture this|let's say|let’s say|hypothetically|once upon a time|"
     r"in (?:my|the|a|this|our|that|her|his|their) (?:\w+ )?(?:dream|novel|story|game|screenplay|campaign|"
     r"script|short story|play|book|film|movie|poem|song|sims|roleplay|simulation)|"
-    r"(?:my|the|our|her|his) (?:\w+ )?(?:character|protagonist|hero|heroine|avatar|persona)|role-?play(?:ing)?|"
-    r"i (?:dreamed|dreamt|had a dream)|lyrics|translate|fill in the blank|complete the sentence|"
+    r"(?:my|the|our|her|his) (?:\w+ )?(?:character|protagonist|hero|heroine|avatar|persona)|"
+    r"role-?play(?:ing)?|i (?:dreamed|dreamt|had a dream)|lyrics|translate|fill in the blank|complete the sentence|"
     r"for example|for instance|here is a quote|here's a quote|the (?:post|letter|article|email|note|ad|"
     r"text|sign|poster|card) (?:said|says|read|reads))\b"
 )
@@ -67,7 +67,7 @@ _QUOTED: Final = re.compile(
     r"\"[^\"\n]*(?:\"|$|\n)|“[^”\n]*(?:”|$|\n)|«[^»\n]*(?:»|$|\n)|„[^“”\n]*(?:[“”]|$|\n)"
 )
 _FENCED: Final = re.compile(r"```[^`]*(?:```|$)|^[ \t]*>.*$|^[ \t]{0,3}\|.*$", re.MULTILINE)
-_SINGLE: Final = re.compile(r"(?:^|[\s(,:])['‘`](?!\d0s|cause\b|til\b|em\b|tis\b)\w")
+_SINGLE: Final = re.compile(r"(?:^|[\s(,:])['\u2018`](?!\d0s|cause\b|til\b|em\b|tis\b)\w")
 
 
 def refused_spans(text: str) -> list[tuple[int, int]]:

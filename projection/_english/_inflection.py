@@ -82,4 +82,4 @@ def _regular_past(verb: str) -> str:
 def _gerund(verb: str) -> str:
     if verb in _DOUBLED:
         return verb + verb[-1] + "ing"
-    return (verb[:-1] if verb.endswith("e") and verb not in {"be"} else verb) + "ing"
+    return (verb[:-1] if verb.endswith("e") and verb != "be" else verb) + "ing"

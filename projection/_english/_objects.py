@@ -90,18 +90,12 @@ def proper(place: Place) -> Object | None:
     start = index
     while index < len(clause):
         token = clause.tokens[index]
-        if _is_capital(token.text) and (token.low not in _NOT_PROPER or index > start):
-            index += 1
-        elif index > start and (token.text[0].isdigit() and token.text.isalnum()):
+        if _is_capital(token.text):
+            if token.low in _NOT_PROPER and index == start:
+                break
+        elif index == start or not _joins_name(clause, index):
             break
-        elif (
-            index > start
-            and token.low == "."
-            and clause.low(index - 1) in {"st", "dr", "mt", "mr", "mrs", "jr"}
-        ) or (index > start and token.low == "'s" and not starts_adjunct(clause, index, None)) or (index > start and token.low in _OF_NAMES and _name_goes_on(clause, index)):
-            index += 1
-        else:
-            break
+        index += 1
     if index == start or index - start > 2 * _PHRASE_WORDS_MAX:
         return None
     return _one(start, index)
@@ -109,6 +103,16 @@ def proper(place: Place) -> Object | None:
 
 def _is_capital(text: str) -> bool:
     return text[:1].isupper() or (len(text) > 1 and text[0].islower() and text[1].isupper())
+
+
+def _joins_name(clause: Clause, index: int) -> bool:
+    """Say that a small word or a mark belongs to the name around it: "St. Mary's", "Bank of Graz"."""
+    low = clause.low(index)
+    if low == ".":
+        return clause.low(index - 1) in {"st", "dr", "mt", "mr", "mrs", "jr"}
+    if low == "'s":
+        return not starts_adjunct(clause, index, None)
+    return low in _OF_NAMES and _name_goes_on(clause, index)
 
 
 def _name_goes_on(clause: Clause, index: int) -> bool:
@@ -254,10 +258,9 @@ def pet(place: Place) -> Object | None:
     while clause.low(end) in _PETS:
         end += 1
     if clause.low(end) in {"named", "called"} or (clause.low(end) == "," and _capital_at(clause, end + 1)):
-        named = (
+        return (
             listed(_pet_name)(place.at(end + 1)) if clause.low(end) == "," else _pet_name(place.at(end + 1))
         )
-        return named
     if clause.low(end) == "house":
         return None
     return _one(start + 1, end)

@@ -1,4 +1,4 @@
-""" "I put the blue mug on the shelf", "Moved the box from the hall to the cellar": where a thing now is."""
+"""Placements, such as "I put the blue mug on the shelf": where a thing now is."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SENTENCES_MAX: Final = 4_000
 """Sentences read of one text; the longest text that is accepted holds fewer unless it is made up."""
 
 _WORD: Final = re.compile(r"\w+(?:[-.'’&/@+]\w+)*|[^\w\s]")
-_BREAK: Final = re.compile(r"[.!?…。！？]+|\n+")
+_BREAK: Final = re.compile(r"[.!?…。\uff01\uff1f]+|\n+")
 _ABBREVIATIONS: Final = word_set(
     "dr mr mrs ms prof st mt jr sr vs etc eg e.g i.e ie approx dept inc ltd co feb jan mar apr jun jul "
     "aug sep sept oct nov dec est ft a.m p.m u.s u.k"

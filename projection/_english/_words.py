@@ -62,7 +62,8 @@ GROUPS: Final = word_set(
 INSTRUMENTS: Final = word_set(
     "piano guitar violin viola cello bass drums drum flute clarinet oboe bassoon saxophone trumpet "
     "trombone horn tuba harp banjo mandolin ukulele accordion harmonica organ keyboard recorder "
-    "bagpipes lute sitar tabla fiddle harpsichord xylophone marimba lyre zither saz oud hurdy-gurdy bodhran balalaika bandoneon concertina piccolo cornet euphonium theremin "
+    "bagpipes lute sitar tabla fiddle harpsichord xylophone marimba lyre zither saz oud "
+    "hurdy-gurdy bodhran balalaika bandoneon concertina piccolo cornet euphonium theremin "
     "synthesizer bongos congas djembe cajon koto shamisen erhu kora mbira panpipes"
 )
 GAMES: Final = word_set(

@@ -1,6 +1,7 @@
 """From an append to a folded ledger, with Redis and workers that fail in between."""
 
 import asyncio
+import itertools
 import time
 
 from ledger import log
@@ -179,7 +180,7 @@ def test_a_new_commit_is_sent_at_once_and_an_old_one_ever_less_often():
             times.append(now)
         now += 0.5
 
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert times[0] == REPEAT_SECONDS
     assert gaps == sorted(gaps)
     assert gaps[-1] == REPEAT_SECONDS_MAX
