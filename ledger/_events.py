@@ -86,7 +86,8 @@ def seal_event(
     """
     header_bytes = header_of(event_id, draft)
     # The draft is canonical already; joined by hand, it is not written a second time.
-    payload = b'{"draft":' + draft_bytes + b',"references":' + canonical(references) + b"}"
+    named = canonical(references) if references else b"{}"
+    payload = b'{"draft":' + draft_bytes + b',"references":' + named + b"}"
     key, wrapped_key = keys.new_key(event_id, randomness=randomness)
     ciphertext = key.encrypt(payload, context=_context(keys.tenant, header_bytes), randomness=randomness)
     return SealedEvent(

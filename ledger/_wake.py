@@ -25,6 +25,8 @@ from ledger._driver_errors import translated
 WAKE_CHANNEL: Final = "echoplane_wake"
 """The payload is the tenant's name."""
 WAKE_BATCH_MAX: Final = 1_000
+WAKE_DELAY_SECONDS: Final = 0.005
+"""How long the first append waits for others to share its wake-up."""
 
 _log = structlog.get_logger(__name__)
 _NOTIFY: Final = sa.text("SELECT pg_notify(:channel, tenant) FROM unnest(CAST(:tenants AS text[])) AS tenant")
@@ -58,6 +60,7 @@ class Waker:
 
     async def _send(self) -> None:
         while self._tenants:
+            await asyncio.sleep(WAKE_DELAY_SECONDS)
             tenants = sorted(self._tenants)[:WAKE_BATCH_MAX]
             self._tenants.difference_update(tenants)
             try:
