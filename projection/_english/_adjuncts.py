@@ -16,6 +16,8 @@ from projection._english._dates import Dated, read_date
 from projection._english._words import FINITE, word_set
 
 _ANY_MORE: Final = ("anymore", "any more", "any longer")
+_HABITUAL: Final = ("every ", "on mon", "on tue", "on wed", "on thu", "on fri", "on sat", "on sun", "on week",
+                    "in the evenings", "once a week", "twice a week", "three times a week")  # fmt: skip
 _PHRASES: Final = (
     "now", "right now", "at the moment", "at present", "currently", "these days", "nowadays", "presently",
     "for now", "too", "as well", "also", "already", "again", "full time", "part time", "full-time",
@@ -68,8 +70,7 @@ class Adjuncts:
     date: Dated | None
     any_more: bool
     conditioned: bool
-    date_start: int | None
-    date_end: int | None
+    habitual: bool
 
 
 def starts_adjunct(clause: Clause, index: int, observed: Term | None) -> bool:
@@ -84,8 +85,7 @@ def starts_adjunct(clause: Clause, index: int, observed: Term | None) -> bool:
 def read_adjuncts(clause: Clause, start: int, observed: Term | None) -> Adjuncts | None:
     """Read all that follows token `start`; None where something is not understood or not simply so."""
     date: Dated | None = None
-    date_span: tuple[int | None, int | None] = (None, None)
-    any_more = conditioned = False
+    any_more = conditioned = habitual = False
     index = start
     while index < len(clause):
         low = clause.low(index)
@@ -95,10 +95,11 @@ def read_adjuncts(clause: Clause, start: int, observed: Term | None) -> Adjuncts
             if date is not None:
                 return None
             date = dated
-            date_span = (clause.tokens[index].start, clause.tokens[index + dated.words_count - 1].end)
             index += dated.words_count
         elif phrase:
-            any_more = any_more or " ".join(t.low for t in clause.tokens[index : index + phrase]) in _ANY_MORE
+            said = clause.rest(index)
+            any_more = any_more or said.startswith(_ANY_MORE)
+            habitual = habitual or said.startswith(_HABITUAL)
             index += phrase
         elif clause.rest(index).startswith((", not ", "and not ", "not ")):
             length = _contrast(clause, index, observed)
@@ -119,9 +120,7 @@ def read_adjuncts(clause: Clause, start: int, observed: Term | None) -> Adjuncts
             index += length
         else:
             return None
-    return Adjuncts(
-        date=date, any_more=any_more, conditioned=conditioned, date_start=date_span[0], date_end=date_span[1]
-    )
+    return Adjuncts(date=date, any_more=any_more, conditioned=conditioned, habitual=habitual)
 
 
 def skip_leading(clause: Clause, start: int, observed: Term | None) -> tuple[int, Dated | None]:

@@ -17,6 +17,7 @@ _AUXILIARIES: Final = word_set(
     "might must may used"
 )
 _SUBJECT_WORDS_MAX: Final = 6
+_YEAR_DIGITS: Final = 4
 _TENSED: Final = Form.THIRD | Form.PAST
 _NOMINAL: Final = word_set("likes loves works plays owns drives dates hates studies visits moves starts")
 
@@ -77,8 +78,8 @@ def _segments(tokens: list[Token]) -> list[tuple[list[Token], list[Token]]]:
     segments: list[tuple[list[Token], list[Token]]] = []
     cut: list[Token] = []
     words: list[Token] = []
-    for token in tokens:
-        if token.low in _CUTS:
+    for index, token in enumerate(tokens):
+        if token.low in _CUTS and not _in_date(tokens, index):
             if words:
                 segments.append((cut, words))
                 cut, words = [], []
@@ -88,6 +89,14 @@ def _segments(tokens: list[Token]) -> list[tuple[list[Token], list[Token]]]:
     if words:
         segments.append((cut, words))
     return segments
+
+
+def _in_date(tokens: list[Token], comma: int) -> bool:
+    """Say that a comma stands before the year of a date: "April 5th, 2024"."""
+    if tokens[comma].low != "," or comma == 0 or comma + 1 >= len(tokens):
+        return False
+    year = tokens[comma + 1].low
+    return tokens[comma - 1].low[0].isdigit() and year.isdecimal() and len(year) == _YEAR_DIGITS
 
 
 def _starts_clause(segment: list[Token]) -> bool:

@@ -12,6 +12,7 @@ from projection._english._frames import (
     COUPLE_RELATIONS,
     EACH_OTHER,
     FRAMES,
+    HABITS,
     THING_RELATIONS,
     WE_RELATIONS,
     Frame,
@@ -58,6 +59,9 @@ def _read(scene: Scene, subject: Subject, group: VerbGroup, frame: Frame) -> lis
         return []
     adjuncts = read_adjuncts(scene.clause, end, scene.observed)
     if adjuncts is None or (adjuncts.date is not None and scene.date is not None):
+        return []
+    if adjuncts.habitual and frame.relation not in HABITS:
+        # Whoever lives in Graz on weekends does not simply live in Graz.
         return []
     reading = plainly(Reading(group=group, frame=frame, adjuncts=adjuncts, date=adjuncts.date or scene.date))
     stance = stance_of(reading)

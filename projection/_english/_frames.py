@@ -202,5 +202,10 @@ WE_RELATIONS: Final = frozenset({"lives_in"})
 THING_RELATIONS: Final = frozenset({"located_in", "status", "named"})
 """What is said of things ("the blue mug"); the other relations are of people."""
 
+HABITS: Final = frozenset({
+    "plays", "likes", "dislikes", "works_at", "works_as", "drives", "member_of", "studies_at",
+})  # fmt: skip
+"""Relations that hold all the same when they are said of Mondays alone."""
+
 STATE_OF_PAST: Final = frozenset({"born_in", "birthday"})
 """States told in the past tense that still hold."""

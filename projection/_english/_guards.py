@@ -43,7 +43,8 @@ _PHRASES: Final = re.compile(
 )
 _BACKWARDS: Final = re.compile(
     r"(?:^|\s)(?:/s|/j|jk|j/k|just kidding|only kidding|kidding|just joking|only joking|just a joke|"
-    r"not really|lol|lmao|rofl|ha(?:ha)+h?|hehe(?:he)*|psych|sike|april fools?|as if|yeah right|i wish|in my dreams|"
+    r"not really|lol|lmao|rofl|ha(?:ha)+h?|hehe(?:he)*|psych|sike|april fools?|as if|yeah right|"
+    r"i wish|in my dreams|"
     r"sarcasm|no wait|scratch that|never ?mind|i lied|that's a lie|that was a lie|that's a joke|"
     r"that was a joke|i'm lying|wrong chat)(?=$|[\s.,!?)])"
 )
@@ -53,7 +54,8 @@ _FORWARDS: Final = re.compile(
     r"in (?:my|the|a|this|our|that|her|his|their) (?:\w+ )?(?:dream|novel|story|game|screenplay|campaign|"
     r"script|short story|play|book|film|movie|poem|song|sims|roleplay|simulation)|"
     r"(?:my|the|our|her|his) (?:\w+ )?(?:character|protagonist|hero|heroine|avatar|persona)|"
-    r"role-?play(?:ing)?|i (?:dreamed|dreamt|had a dream)|lyrics|translate|fill in the blank|complete the sentence|"
+    r"role-?play(?:ing)?|i (?:dreamed|dreamt|had a dream)|lyrics|translate|fill in the blank|"
+    r"complete the sentence|"
     r"for example|for instance|here is a quote|here's a quote|the (?:post|letter|article|email|note|ad|"
     r"text|sign|poster|card) (?:said|says|read|reads))\b"
 )
