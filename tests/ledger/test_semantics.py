@@ -1,0 +1,91 @@
+"""The pure core against the oracle, at every cut and instant of random logs."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+
+from ledger._claims import micros
+from ledger._court import court_of
+from ledger._decide import ENDED, State
+from tests.ledger.oracle import Oracle
+from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of, logs
+
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=60)
+
+
+def plain(court, entity, relation, at) -> dict:
+    """A core's answer in the oracle's words."""
+    found = court.decide(entity, relation, micros(at))
+
+    def value(side):
+        return "None" if side.normal == ENDED else str(side.latest.value)
+
+    return {
+        "reason": None if found.reason is None else found.reason.value,
+        "resolved": sorted(
+            (value(verdict.sides[0]), sorted(entry.claim.claim_id for entry in verdict.sides[0].carriers))
+            for _, verdict in found.lines
+            if verdict.state == State.VALUE
+        ),
+        "conflicts": sorted(
+            sorted((value(side), side.latest.claim.claim_id) for side in verdict.sides)
+            for _, verdict in found.lines
+            if verdict.state == State.CONFLICT
+        ),
+        "superseded": sorted(
+            {entry.claim.claim_id for _, verdict in found.lines for entry in verdict.superseded}
+        ),
+        "disputes": [claim.claim_id for claim in found.disputes],
+    }
+
+
+def compare(commits, relations) -> None:
+    claims = claims_in(commits)
+    instants = instants_of(claims)
+    for cut in range(1, len(commits) + 1):
+        seen = [claim for claim in claims if claim.commit <= cut]
+        court = court_of(seen, CONTRACTS)
+        oracle = Oracle(seen, CONTRACTS.of, instants)
+        for relation in relations:
+            for entity in [*ENTITIES, "bob"]:
+                for at in instants:
+                    expected = oracle.decide(entity, relation, at)
+                    assert plain(court, entity, relation, at) == expected, (cut, entity, relation, at)
+
+
+@SLOW
+@given(logs(relations=("home",)))
+def test_one_valued_keys_agree_with_the_oracle(commits):
+    compare(commits, ["home"])
+
+
+@SLOW
+@given(logs(relations=("level",)))
+def test_a_conflict_window_agrees_with_the_oracle(commits):
+    compare(commits, ["level"])
+
+
+@SLOW
+@given(logs(relations=("tags",)))
+def test_many_valued_keys_agree_with_the_oracle(commits):
+    compare(commits, ["tags"])
+
+
+@SLOW
+@given(logs(relations=("visit",)))
+def test_occurrences_agree_with_the_oracle(commits):
+    compare(commits, ["visit"])
+
+
+@SLOW
+@given(logs(relations=("home", "tags", "visit"), derived=True))
+def test_derived_claims_agree_with_the_oracle(commits):
+    compare(commits, ["home", "tags", "visit"])
+
+
+@SLOW
+@given(logs(relations=("home", "tags"), identity=True))
+def test_identity_agrees_with_the_oracle(commits):
+    compare(commits, ["home", "tags"])
+
+
