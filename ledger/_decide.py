@@ -105,6 +105,8 @@ def judge(present: Sequence[Entry], *, window_us: int) -> Verdict:
     to_own = [entry for entry in present if entry.rank != highest and kept_values == {value_of(entry)}]
     left, left_to_own = _contest(kept, window_us)
     to_own += left_to_own
+    # An end of another value is not counted, but nothing made it leave.
+    remaining = {id(entry) for entry in left}
     left = _without_foreign_ends(left)
     by_value: dict[str, list[Entry]] = defaultdict(list)
     for entry in left:
@@ -120,7 +122,6 @@ def judge(present: Sequence[Entry], *, window_us: int) -> Verdict:
             )
         )
     carrying = {id(entry) for side in sides for entry in side.carriers}
-    remaining = {id(entry) for entry in left}
     superseded = [entry for entry in present if id(entry) not in carrying and id(entry) not in remaining]
     state = State.CONFLICT
     if len(sides) == 1:
