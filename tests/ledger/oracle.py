@@ -177,7 +177,11 @@ class Oracle:
         validity = claim.validity
         if validity.start is None and validity.timeless and like is not None:
             when = dict(
-                kind=like.kind, start=like.start, stop=like.stop, earliest=like.earliest, timeless=like.timeless
+                kind=like.kind,
+                start=like.start,
+                stop=like.stop,
+                earliest=like.earliest,
+                timeless=like.timeless,
             )
         elif validity.start is None and validity.timeless:
             start = min(claim.observed_at or claim.recorded_at, claim.recorded_at)
@@ -362,9 +366,7 @@ class Oracle:
             about = [
                 i
                 for i in self.items
-                if i.heir is None
-                and self._same_key(i, entity, relation)
-                and value in {None, i.value}
+                if i.heir is None and self._same_key(i, entity, relation) and value in {None, i.value}
             ]
         self._keep(claim, about)
 
@@ -376,7 +378,9 @@ class Oracle:
             if not reached and len(found) == 1:
                 reached = found
         else:
-            reached = found if all(self._same_key(i, found[0].entity, found[0].relation) for i in found) else []
+            reached = (
+                found if all(self._same_key(i, found[0].entity, found[0].relation) for i in found) else []
+            )
         if not reached:
             if relation and value is not None:
                 self._same_occurrence(self._add(claim, value=value))
@@ -555,8 +559,8 @@ class Oracle:
         if not self.covers(item, at):
             return False
         exact = getattr(line, "exact", None)
-        return exact is None or item in exact or item.end or any(
-            self.covers(i, at) for i in exact if not i.end
+        return (
+            exact is None or item in exact or item.end or any(self.covers(i, at) for i in exact if not i.end)
         )
 
     def _lines(self, entity: str, relation: str, at: datetime, *, observed: bool = False) -> dict:
@@ -584,8 +588,10 @@ class Oracle:
 
         def contains(outer: Item, inner: Item) -> bool:
             starts = not before(inner.start, outer.start)
-            return outer.value == inner.value and starts and (
-                outer.stop is None or (inner.stop is not None and inner.stop <= outer.stop)
+            return (
+                outer.value == inner.value
+                and starts
+                and (outer.stop is None or (inner.stop is not None and inner.stop <= outer.stop))
             )
 
         def vague(i: Item) -> bool:
@@ -603,9 +609,7 @@ class Oracle:
             line.exact = list(line)
             own = set().union(*(i.values for i in line))
             line += [i for i in items if i.end and (i.value is None or i.value in own)]
-            line += [
-                i for i in mentions if vague(i) and any(contains(i, j) for j in line.exact if j in live)
-            ]
+            line += [i for i in mentions if vague(i) and any(contains(i, j) for j in line.exact if j in live)]
         return lines
 
     def decide(self, entity: str, relation: str, at: datetime) -> dict:

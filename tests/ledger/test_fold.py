@@ -1,48 +1,248 @@
+"""The fold: cells say what the claims say, at every cut and instant, whatever the batches were."""
+
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from contracts.errors import Poisoned
-from ledger.write import fold, ledger_digest
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT
+from ledger import log
+from ledger._claims import micros
+from ledger._court import court_of
+from ledger._decide import State
+from ledger._timeline import claims_of_cell
+from ledger.write import fold
+from tests.ledger.folded import Ledger
+from tests.ledger.random_logs import CONTRACTS, ENTITIES, instant, instants_of, logs
+from tests.ledger.scenario_logs import PlainProjector
 
-
-def _load(name: str):
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-folded = _load("folded")
-logs = _load("scenario_logs")
+QUICK = settings(
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ],
+)
 
 
 @pytest.fixture
-def clock():
-    return folded.Hand()
-
-
-@pytest.fixture
-async def db(database, clock):
-    made = folded.open_at(database, clock, seed=1)
+def ledger(database):
+    made = Ledger(database)
     yield made
-    await made.close()
+    made.close()
 
 
-async def test_fold_moves_the_cursor_to_the_head(db, clock):
-    tenant = await folded.tenant_of(db, "t")
-    await folded.say(db, tenant, {"actor": {"id": "ann", "class": "user"}, "claims": [{"entity": "ann", "relation": "home", "value": "Lyon"}]})
-    report = await fold(db, tenant, logs.PlainProjector(), events_max=10)
-    assert report.is_at_head
-    assert report.claims == 1
-    async with db.tenant(tenant) as conn:
-        print((await conn.execute(sa.text("select * from cell"))).all())
-        print((await conn.execute(sa.text("select * from line"))).all())
-        print(await ledger_digest(conn, 1))
+def assert_cells_follow(ledger: Ledger, tenant: str, relations) -> None:
+    claims = ledger.claims(tenant)
+    if not claims:
+        return
+    cells = ledger.cells(tenant)
+    instants = instants_of(claims)
+    for cut in range(max(claim.commit for claim in claims) + 1):
+        court = court_of([claim for claim in claims if claim.commit <= cut], CONTRACTS)
+        for entity in [*ENTITIES, "bob"]:
+            for relation in relations:
+                for at in instants:
+                    found = court.decide(entity, relation, micros(at))
+                    expected = {
+                        cells.part(part): (verdict.state.value, claims_of_cell(verdict))
+                        for part, verdict in found.lines
+                        if verdict.state != State.ABSENT
+                    }
+                    assert cells.at(entity, relation, at, cut) == expected, (cut, entity, relation, at)
+
+
+def check(ledger: Ledger, commits, events_max: int, relations) -> None:
+    tenant = ledger.tenant()
+    ledger.append(tenant, commits)
+    ledger.fold(tenant, events_max=events_max)
+
+    assert_cells_follow(ledger, tenant, relations)
+
+    digest = ledger.digest(tenant)
+    ledger.unfold(tenant)
+    ledger.fold(tenant, events_max=1 if events_max > 2 else 100)
+    assert ledger.digest(tenant) == digest
+
+
+def test_cells_follow_from_claims_and_batches_change_nothing(ledger):
+    @QUICK
+    @given(logs(events_max=9), st.integers(1, 5))
+    def holds(commits, events_max):
+        check(ledger, commits, events_max, ["home", "tags", "visit", "level"])
+
+    holds()
+
+
+def test_cells_follow_where_claims_are_derived(ledger):
+    @QUICK
+    @given(logs(relations=("home", "tags", "visit"), derived=True), st.integers(1, 5))
+    def holds(commits, events_max):
+        check(ledger, commits, events_max, ["home", "tags", "visit"])
+
+    holds()
+
+
+def test_cells_follow_where_entities_merge(ledger):
+    @QUICK
+    @given(logs(relations=("home", "tags"), identity=True), st.integers(1, 5))
+    def holds(commits, events_max):
+        check(ledger, commits, events_max, ["home", "tags"])
+
+    holds()
+
+
+@st.composite
+def readings(draw):
+    """States of one source or of sensors, mostly in order: what the tail decides."""
+    actors = draw(
+        st.sampled_from([[("ann", "user")], [("r1", "sensor"), ("r2", "sensor")], [("bob", "user"), ("ann", "user")]])
+    )  # fmt: skip
+    commits = []
+    day = 0
+    for number in range(draw(st.integers(1, 14))):
+        day = max(0, day + draw(st.sampled_from([0, 0, 1, 1, 1, -3])))
+        actor, actor_class = draw(st.sampled_from(actors))
+        claim = {"entity": "box", "relation": "home", "value": draw(st.sampled_from(["a", "a", "a", "b"]))}
+        if draw(st.integers(0, 6)) == 0:
+            claim = {"entity": "box", "relation": "home", "stance": "end"}
+        event = {
+            "stream": "s", "kind": "claim", "actor": {"id": actor, "class": actor_class},
+            "source_event_id": f"e{number + 1}", "claims": [claim],
+        }  # fmt: skip
+        if draw(st.integers(0, 9)):
+            event["observed_at"] = instant(day % 9)
+        if commits and draw(st.integers(0, 4)) == 0:
+            commits[-1].append(event)
+        else:
+            commits.append([event])
+    return commits
+
+
+def test_cells_follow_where_the_tail_decides(ledger):
+    @QUICK
+    @given(readings(), st.integers(1, 20))
+    def holds(commits, events_max):
+        check(ledger, commits, events_max, ["home"])
+
+    holds()
+
+
+def _reading(number: int, value: str, *, minutes: int | None = None) -> dict:
+    at = instant(0, 0) if minutes is None else None
+    observed = at or (instants(minutes))
+    return {
+        "stream": "s",
+        "kind": "observation",
+        "actor": {"id": "r1", "class": "sensor"},
+        "source_event_id": f"e{number}",
+        "observed_at": observed,
+        "claims": [{"entity": "box", "relation": "bay", "value": value}],
+    }
+
+
+def instants(minutes: int) -> str:
+    from tests.ledger.random_logs import START  # noqa: PLC0415
+
+    return (START + timedelta(minutes=minutes)).isoformat()
+
+
+async def _count(db, table: str) -> int:
+    async with db.snapshot("acme") as conn:
+        return await conn.scalar(sa.text(f"SELECT count(*) FROM {table}"))
+
+
+async def _append(db, *events, size: int = 500):
+    for start in range(0, len(events), size):
+        drafts = [EventDraft.model_validate(event) for event in events[start : start + size]]
+        await log.append(db, "acme", drafts, grant=LOCAL_GRANT)
+
+
+async def _fold_all(db, *, events_max: int = 2_000):
+    while not (await fold(db, "acme", PlainProjector(), events_max=events_max)).is_at_head:
+        pass
+
+
+async def test_equal_readings_are_one_cell_and_a_late_other_one_splits_the_run(db, clock):
+    clock.now += timedelta(days=10)
+    await _append(db, *[_reading(n, "3", minutes=n) for n in range(1, 501)])
+    await _fold_all(db)
+    assert await _count(db, "cell") == 1
+
+    await _append(db, _reading(501, "5", minutes=250) | {"observed_at": instants(250)[:-6] + "+00:00"})
+    await _fold_all(db)
+
+    async with db.snapshot("acme") as conn:
+        rows = (
+            await conn.execute(
+                sa.text("SELECT lower(valid), upper(valid) FROM cell WHERE upper_inf(known) ORDER BY valid")
+            )
+        ).all()
+    assert len(rows) == 3
+
+
+async def test_claim_asserted_and_retracted_in_one_commit_leaves_rows_and_no_value_cell(db):
+    first = {
+        "stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"}, "source_event_id": "a",
+        "claims": [{"entity": "ann", "relation": "home", "value": "Lyon"}],
+    }  # fmt: skip
+    second = {
+        "stream": "s", "kind": "retraction", "actor": {"id": "ann", "class": "user"},
+        "targets": [{"source_event_id": "a"}],
+    }  # fmt: skip
+    await _append(db, first, second)
+    await _fold_all(db)
+
+    assert await _count(db, "claim") == 2
+    async with db.snapshot("acme") as conn:
+        assert set(await conn.scalars(sa.text("SELECT state FROM cell"))) == {"withdrawn"}
+
+
+class BrokenOn(PlainProjector):
+    """Fails on one event, as a projector with a bug would."""
+
+    def __init__(self, source_event_id: str) -> None:
+        self.source_event_id = source_event_id
+
+    def project(self, event):
+        if event.draft.source_event_id == self.source_event_id:
+            raise ZeroDivisionError("secret content")
+        return super().project(event)
+
+
+async def test_poison_stops_before_its_event_and_what_stands_before_is_folded(db):
+    for number in range(1, 5):
+        await _append(db, _reading(number, str(number), minutes=number))
+
+    for attempt in (1, 2):
+        with pytest.raises(Poisoned) as caught:
+            await fold(db, "acme", BrokenOn("e3"), events_max=100)
+
+        assert (caught.value.position, caught.value.error) == (3, "ZeroDivisionError")
+        async with db.snapshot("acme") as conn:
+            assert (await log.serving(conn)).commit == 2
+            row = (await conn.execute(sa.text("SELECT position, error, attempts FROM dead_letter"))).one()
+        assert tuple(row) == (3, "ZeroDivisionError", attempt)
+
+    await _fold_all(db)
+    assert await _count(db, "dead_letter") == 0
+    assert await _count(db, "claim") == 4
+
+
+async def test_poison_in_the_middle_of_a_commit_keeps_the_commit_whole(db):
+    await _append(db, _reading(1, "1", minutes=1))
+    await _append(db, *[_reading(number, "x", minutes=number) for number in (2, 3, 4)])
+
+    with pytest.raises(Poisoned) as caught:
+        await fold(db, "acme", BrokenOn("e3"), events_max=100)
+
+    assert caught.value.position == 3
+    assert await _count(db, "claim") == 1

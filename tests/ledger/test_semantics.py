@@ -87,5 +87,3 @@ def test_derived_claims_agree_with_the_oracle(commits):
 @given(logs(relations=("home", "tags"), identity=True))
 def test_identity_agrees_with_the_oracle(commits):
     compare(commits, ["home", "tags"])
-
-
