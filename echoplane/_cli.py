@@ -19,6 +19,7 @@ from contracts.errors import BadRequest, EchoplaneError
 from echoplane import _cli_ask, _cli_data, _cli_run
 from echoplane._cli_options import report
 from echoplane._failures import exit_code
+from echoplane._logging import configure_logging
 
 USAGE_EXIT: Final = 2
 
@@ -44,6 +45,8 @@ def main() -> None:
 def execute(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; errors are printed, never raised."""
     as_json = "--json" in arguments
+    # A command answers on standard output and reports on standard error; what it went through is no answer.
+    configure_logging("error")
     try:
         result = app(args=list(arguments), prog_name="echoplane", standalone_mode=False)
     except EchoplaneError as error:
