@@ -53,8 +53,9 @@ _PARTIAL: Final = word_set(
     "part moderation disguise exchange trial semester term vacation holiday holidays visit trip "
     "christmas easter january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday childhood youth twenties thirties past future "
-    "instead sake"
+    "instead sake training least most progress parts"
 )
+_NO_VERBS: Final = word_set("the a an my his her our their your this that another some")
 _SUBORDINATORS: Final = word_set("when after before once where as because since while until that who which")
 
 
@@ -110,7 +111,7 @@ def read_adjuncts(clause: Clause, start: int, observed: Term | None) -> Adjuncts
             index += 1
         elif clause.rest(index).startswith("in case "):
             index = len(clause)
-        elif low in _SUBORDINATORS or (low == "to" and index + 1 < len(clause)):
+        elif low in _SUBORDINATORS or _purpose(clause, index):
             conditioned = low != "to" or conditioned
             index = len(clause)
         elif low in _PREPOSITIONS:
@@ -152,6 +153,14 @@ def _phrase(clause: Clause, index: int) -> int:
         if rest.startswith(phrase) and rest[len(phrase) : len(phrase) + 1] in {"", " "}:
             return phrase.count(" ") + 1
     return 0
+
+
+def _purpose(clause: Clause, index: int) -> bool:
+    """Say that "to" starts a purpose ("to study medicine"), and is no second goal ("then to Vienna")."""
+    if clause.low(index) != "to" or index + 1 >= len(clause):
+        return False
+    word = clause.tokens[index + 1]
+    return word.text.islower() and word.low not in _NO_VERBS
 
 
 def _contrast(clause: Clause, start: int, observed: Term | None) -> int:

@@ -20,6 +20,7 @@ _ATTRIBUTE_WORDS_MAX: Final = 4
 _AMOUNT_WORDS_MAX: Final = 4
 _FAVORITE_WORDS_MAX: Final = 3
 _SKIPPED: Final = word_set("new current own full actual personal private home work mobile cell all-time")
+_NO_NOUN: Final = word_set("part bit moment memory time to of in for at on with from about")
 _COPULAS: Final = frozenset({"is", "'s", "are"})
 _EMAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _PHONE: Final = re.compile(r"\+?[0-9][0-9 ()/.-]{4,24}[0-9]")
@@ -167,6 +168,8 @@ def _attribute(words: list[str]) -> Attribute | None:
         words = words[1:]
     if words and words[0] in {"favorite", "favourite"}:
         noun = words[1:]
+        if not _NO_NOUN.isdisjoint(noun):
+            return None
         if (
             not noun
             or len(noun) > _FAVORITE_WORDS_MAX

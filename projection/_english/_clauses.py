@@ -105,7 +105,8 @@ def _starts_clause(segment: list[Token]) -> bool:
         return True
     for index, token in enumerate(segment[:8]):
         low = token.low
-        if low in _AUXILIARIES:
+        # The month is written "May".
+        if low in _AUXILIARIES and token.text != "May":
             # "Ana's" before a noun is no verb, but then the segment is a new subject all the same.
             return True
         forms = FORMS.get(low)

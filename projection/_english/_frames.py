@@ -115,7 +115,7 @@ take up | plays | play | start
 enroll/enrol at/in | studies_at | school_by_name | start
 be moved to | located_in | location | start
 be placed in/on/under/at | located_in | location | start
-visit | visited | proper | occurrence
+visit | visited | propers | occurrence
 take a trip to | visited | place | occurrence
 go on a trip to | visited | place | occurrence
 go on vacation/holiday to | visited | place | occurrence

@@ -10,7 +10,17 @@ from contracts.times import Term
 from projection._english._adjuncts import starts_adjunct
 from projection._english._clauses import Clause
 from projection._english._subjects import Person, read_name
-from projection._english._words import DEMONYMS, FINITE, GROUPS, OWNABLE, PET_PLURALS, PETS, VAGUE, word_set
+from projection._english._words import (
+    DEMONYMS,
+    FINITE,
+    GROUPS,
+    OWNABLE,
+    PET_PLURALS,
+    PETS,
+    PRONOUNS,
+    VAGUE,
+    word_set,
+)
 
 _DETERMINERS: Final = word_set("a an the")
 _OF_NAMES: Final = word_set("of the for de la le du del van von der den and & di da des los las")
@@ -33,7 +43,7 @@ _SITES: Final = word_set(
     "x spotify tinder pinterest signal"
 )
 _NOT_WORKPLACES: Final = word_set(
-    "place job office same desk moment time company firm night weekend home floor top bottom end speed"
+    "place job office same desk moment time company firm night weekend home living floor top bottom end speed"
 )
 _NUMBER_WORDS: Final = word_set("one two three four five six seven eight nine ten")
 _PHRASE_WORDS_MAX: Final = 5
@@ -91,7 +101,7 @@ def proper(place: Place) -> Object | None:
     while index < len(clause):
         token = clause.tokens[index]
         if _is_capital(token.text):
-            if token.low in _NOT_PROPER and index == start:
+            if index == start and (token.low in _NOT_PROPER or token.low in PRONOUNS):
                 break
         elif index == start or not _joins_name(clause, index):
             break
@@ -307,6 +317,4 @@ def sold(place: Place) -> Object | None:
     if place.clause.low(place.index) not in {"my", "our", "his", "her", "the"}:
         return None
     read = phrase(place.at(place.index + 1))
-    if read is None or place.clause.low(read.end - 1) in PETS:
-        return None
-    return read
+    return read if read is not None and place.clause.low(read.end - 1) in OWNABLE else None

@@ -143,6 +143,9 @@ def _vehicle(place: Place) -> Object | None:
 
 def _location(place: Place) -> Object | None:
     clause, index = place.clause, place.index
+    # "Ben is at the door" says that he has come, not where he is.
+    if place.person == Person.ONE and clause.low(index - 1) == "at":
+        return None
     if place.person in {Person.THING, Person.ONE} and clause.low(index) in {"the", "a"}:
         read = objects.phrase(place, words_max=4)
         return read if read is not None and clause.low(read.end - 1) in ROOMS_AND_FURNITURE else None
@@ -229,6 +232,7 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         "place": objects.place_name,
         "play": objects.listed(_play),
         "proper": objects.proper,
+        "propers": objects.listed(objects.proper),
         "role": _role,
         "school": objects.proper,
         "school_by_name": objects.named_with(objects.SCHOOL_WORDS),

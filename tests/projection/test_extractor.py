@@ -146,7 +146,7 @@ WORDS = st.sampled_from([
 
 
 @given(st.lists(WORDS, max_size=40))
-def test_any_order_of_our_own_words_is_read_the_same_twice_with_spans_that_hold_the_value(words):
+def test_any_order_of_our_words_is_read_the_same_twice_and_spans_hold_the_values(words):
     text = " ".join(words)
 
     found = READER.read(text, SPEAKER)
@@ -161,7 +161,8 @@ def test_any_order_of_our_own_words_is_read_the_same_twice_with_spans_that_hold_
 
 HOSTILE = (
     *("a", " ", ".", '"', "“", "`", "```", "and ", "\n", "> ", ">\n", "' ", "Ana ", "my ", "in may ", "1 "),
-    *("-a", "a.", "a@b.", "e\u0301", "\U0001f602", "haha ", "ha", "\uff11 ", "|", "in the ", "\u202eabc ", "«"),
+    *("-a", "a.", "a@b.", "e\u0301", "\U0001f602", "haha ", "ha", "\uff11 ", "|", "in the ", "\u202eabc "),
+    "«",
     *("not ", ", not ", "'s ", "of the ", "from 2015 to ", "I have been ", "My sister's ", "I like tea, "),
     *("I live in Lyon. ", "I live in Lyon and ", "I moved from Oslo to Bergen in May 2024. "),
     "\u0130 I live in Lyon. ",

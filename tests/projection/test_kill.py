@@ -1,0 +1,140 @@
+"""Workers as real processes: kill -9, SIGSTOP past its lease, SIGTERM, and Redis emptied meanwhile."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from projection._stream import GROUP, LEASE_MS, STREAM
+
+SCRIPT = Path(__file__).with_name("plane_process.py")
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def spawn(database, redis_url, tmp_path):
+    """Start worker processes, and see to it that none is left."""
+    started = []
+
+    def start(consumer):
+        with (tmp_path / f"{consumer}.log").open("ab") as log_file:
+            process = subprocess.Popen(
+                [sys.executable, str(SCRIPT), database.plane, database.relay, redis_url, consumer],
+                cwd=ROOT, stdout=log_file, stderr=log_file,
+            )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+        process.wait(timeout=10)
+
+
+async def until(condition, *, seconds=20):
+    async with asyncio.timeout(seconds):
+        while not await condition():
+            await asyncio.sleep(0.02)
+
+
+async def claims_count(plane):
+    async with plane.db.snapshot("acme") as conn:
+        return (await conn.exec_driver_sql("SELECT count(*) FROM claim")).scalar()
+
+
+@pytest.mark.parametrize("lives", [1, pytest.param(6, marks=pytest.mark.slow)])
+async def test_kill_9_and_an_emptied_redis_in_the_middle_change_nothing(plane, spawn, lives):
+    done = asyncio.Event()
+
+    async def write():
+        while not done.is_set():
+            await plane.say_many("acme", 4)
+            await asyncio.sleep(0.05)
+
+    writing = asyncio.create_task(write())
+    for _ in range(lives):
+        worker = spawn("w")
+
+        folded = await claims_count(plane)
+
+        async def goes_on(folded=folded):
+            return await claims_count(plane) > folded
+
+        await until(goes_on)
+        worker.kill()
+        worker.wait(timeout=10)
+        await plane.redis.flushall()
+    done.set()
+    await writing
+
+    spawn("w")
+    await plane.folded("acme")
+
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
+
+
+async def test_sigterm_ends_a_worker_with_0_and_nothing_pending(plane, spawn):
+    worker = spawn("w")
+    await plane.say_many("acme", 5)
+    await plane.folded("acme")
+
+    worker.send_signal(signal.SIGTERM)
+    code = await asyncio.to_thread(worker.wait, 15)
+
+    assert code == 0
+    assert (await plane.redis.xpending(STREAM, GROUP))["pending"] == 0
+
+
+@pytest.mark.slow
+async def test_a_worker_that_stands_still_does_not_hold_up_another(plane, spawn):
+    stopped = spawn("stopped")
+    await plane.say("acme", "I live in Lyon.")
+    await plane.folded("acme")
+    stopped.send_signal(signal.SIGSTOP)
+    await plane.say_many("acme", 5)
+
+    spawn("other")
+    await plane.folded("acme")
+    stopped.send_signal(signal.SIGCONT)
+    await plane.say_many("acme", 5)
+    await plane.folded("acme")
+
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
+
+
+@pytest.mark.slow
+async def test_what_a_frozen_worker_holds_is_claimed_after_the_lease(plane, spawn):
+    frozen = spawn("frozen")
+    await plane.say("acme", "I live in Lyon.")
+    await plane.folded("acme")
+    frozen.send_signal(signal.SIGSTOP)
+    # Its read stands open at the server, which hands it the next message.
+    await plane.redis.xadd(STREAM, (await plane.redis.xrange(STREAM, count=1))[0][1])
+    assert (await plane.redis.xpending(STREAM, GROUP))["pending"] == 1
+
+    spawn("other")
+
+    async def nothing_pending():
+        return (await plane.redis.xpending(STREAM, GROUP))["pending"] == 0
+
+    await until(nothing_pending, seconds=LEASE_MS / 1_000 + 40)
+
+
+@pytest.mark.slow
+async def test_an_idle_worker_uses_next_to_no_cpu(plane, spawn):
+    worker = spawn("w")
+    await plane.say("acme", "I live in Lyon.")
+    await plane.folded("acme")
+    await asyncio.sleep(1.0)
+    process = psutil.Process(worker.pid)
+    before = sum(process.cpu_times()[:2])
+
+    await asyncio.sleep(3.0)
+
+    assert sum(process.cpu_times()[:2]) - before < 0.05 * 3.0
