@@ -116,6 +116,15 @@ def test_a_row_that_its_header_contradicts_is_a_fault(column, value):
         open_event(tenant_keys(), stored(tenant_keys(), draft(), **{column: value}))
 
 
+def test_a_wrapped_key_opens_for_what_it_was_made_for_and_nothing_else():
+    keys = tenant_keys()
+    key, wrapped = keys.new_key("ev_1", randomness=lambda count: b"K" * count)
+
+    assert keys.open_key("ev_1", wrapped).digest(b"a") == key.digest(b"a")
+    with pytest.raises(IntegrityFault):
+        keys.open_key("ev_2", wrapped)
+
+
 def test_another_tenants_keys_open_nothing():
     ring = key_ring(MASTER_KEY)
     other = ring.open_tenant("other", ring.new_tenant("other", randomness=bytes))
