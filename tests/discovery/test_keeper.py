@@ -14,6 +14,7 @@ from contracts.grants import LOCAL_GRANT
 from discovery import _index, drop_index
 from discovery._keeper import Keeper
 from discovery._service import Service
+from discovery._vectors import StoredVector, nearest_units, store_vectors
 from discovery._wakeups import GROUP, STREAM, listen, watch
 from ledger import log
 from tests.discovery.values import (
@@ -199,6 +200,27 @@ async def test_a_tenant_too_large_for_memory_is_scanned_in_the_database_with_the
     }
     assert route(in_database, "dense").state == "ok"
     assert len(found(older)) <= 3
+
+
+async def test_no_vector_is_stored_for_an_event_whose_key_is_gone_and_none_is_near_past_the_cut(db):
+    ids = await emit(db, *TALK[:3])
+    made = WordEmbedder().embed(["lamp", "lamp", "lamp", "lamp"])
+    async with db.tenant("acme") as conn:
+        await store_vectors(
+            conn,
+            tenant="acme",
+            model="words:1",
+            vectors=[
+                StoredVector(unit_id=unit, position=position, text_digest=b"d", vector=vector)
+                for position, (unit, vector) in enumerate(zip([*ids, "ev_gone"], made, strict=True), 1)
+            ],
+        )
+        near = await nearest_units(
+            conn, tenant="acme", model="words:1", vector=made[0], upto_position=2, limit=10
+        )
+
+    assert sorted(unit for unit, _ in await vectors(db)) == sorted(ids)
+    assert sorted(near) == sorted(ids[:2])
 
 
 async def test_a_log_longer_than_a_page_is_read_to_its_end(db):

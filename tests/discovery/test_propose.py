@@ -162,6 +162,24 @@ def test_claims_after_the_cut_or_of_another_epoch_are_not_looked_at():
     assert "ev0006" not in found(degraded("Where does Ann live?", claims))
 
 
+def test_an_index_with_later_claims_proposes_at_an_older_cut_what_it_would_have_then():
+    claims = (
+        claim("Robert", "lives_in", "Oslo", 1),
+        claim("Bob", "works_at", "Brightly", 2),
+        claim("Robert", "same_as", "Bob", 3),
+        claim("Bob", "lives_in", "Lyon", 4),
+    )
+    drafts = [turn("A word.") for _ in claims]
+    text = "Where does Bob live? Who lives in Lyon? Who works at Brightly?"
+
+    for cut in range(1, 5):
+        now = ask(index_of(drafts, claims), text, cut)
+        then = ask(index_of(drafts[:cut], claims[:cut]), text, cut)
+        assert timeless(now) == timeless(then)
+    assert keys_of(ask(index_of(drafts, claims), text, 3))["Bob", "lives_in"]
+    assert ("Bob", "lives_in") not in keys_of(ask(index_of(drafts, claims), text, 2))
+
+
 def test_what_comes_from_typed_state_alone_says_that_it_is_degraded():
     proposal = degraded("Where do I live?")
 

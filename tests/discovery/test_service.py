@@ -254,7 +254,7 @@ async def test_a_client_says_nothing_on_a_socket_whose_folder_is_open_to_others(
     heard = []
 
     async def hear(reader, writer):
-        heard.append(await reader.read())
+        heard.append(await reader.read(1))
         writer.close()
 
     async with await asyncio.start_unix_server(hear, path=folder / "d.sock"):
