@@ -56,13 +56,16 @@ async def watch(db: log.Database, wake: Callable[[str], Awaitable[None]], *, hin
             heads = await _heads(db)
             moved = list(heads)[:WARM_TENANTS_MAX] if seen is None else _moved(seen, heads)
             seen = dict(heads)
-            for tenant in moved:
-                await wake(tenant)
         except EchoplaneError as error:
-            # The heads are looked at again; a tenant that could not be read keeps its old number.
             _log.warning("heads_not_read", error=error.code)
-            seen = seen or {}
+            moved = []
             await asyncio.sleep(RETRY_SECONDS)
+        for tenant in moved:
+            try:
+                await wake(tenant)
+            except EchoplaneError as error:
+                # The next question, or its next commit, tries again; the others must not wait for it.
+                _log.warning("tenant_not_read", tenant=tenant, error=error.code)
         await asyncio.sleep(PAUSE_SECONDS)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LOOK_SECONDS):

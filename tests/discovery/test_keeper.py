@@ -8,7 +8,7 @@ import pytest
 import redis as redis_py
 import sqlalchemy as sa
 
-from contracts.errors import ModelMismatch
+from contracts.errors import ModelMismatch, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from discovery import _index, drop_index
@@ -290,6 +290,20 @@ async def test_wake_ups_come_again_after_redis_has_lost_everything(db, redis_url
             client.xadd(STREAM, {"a": "b"})
 
     assert await woken(db, redis_url, act) == "acme"
+
+
+async def test_a_tenant_that_cannot_be_read_keeps_no_other_from_being_woken(db):
+    woken_names: asyncio.Queue[str] = asyncio.Queue()
+
+    async def wake(tenant):
+        await woken_names.put(tenant)
+        raise Unavailable(part="database", reason="busy")
+
+    task = asyncio.create_task(watch(db, wake, hint=asyncio.Event()))
+    async with asyncio.timeout(15):
+        assert {await woken_names.get(), await woken_names.get()} == {"acme", "other"}
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_without_redis_the_heads_are_looked_at_all_the_same(db, monkeypatch):

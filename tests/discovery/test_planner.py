@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -167,3 +168,15 @@ def test_any_text_gives_the_same_plan_twice(text):
     known = names("Ivo", "red mug", relations=("battery_level",))
 
     assert plan_question(text, known, valid_at=NOW) == plan_question(text, known, valid_at=NOW)
+
+
+@pytest.mark.parametrize(
+    "word", ["first ", "so ", "how many ", "may 1 ", "before the ", "or ", "day ", "what is "]
+)
+def test_a_question_made_to_be_slow_is_not(word):
+    text = (word * 4_000)[:4_000]
+    started = perf_counter()
+
+    plan_question(text, names("Ivo"), valid_at=NOW)
+
+    assert perf_counter() - started < 2
