@@ -22,7 +22,10 @@ from contracts.views import View
 from realize._scope import asks_of_another, left_over, mean_another, shifts, words_of
 from realize._select import named_keys, values_of
 
-_TYPED: Final = frozenset({Operation.FACT, Operation.CURRENT_STATE, Operation.COUNT, Operation.LIST})
+_TYPED: Final = frozenset(
+    # A preference that resolves ("favourite tea") is a state like any other.
+    {Operation.FACT, Operation.CURRENT_STATE, Operation.PREFERENCE, Operation.COUNT, Operation.LIST}
+)
 _OF_MANY: Final = frozenset({Operation.COUNT, Operation.LIST})
 _JOINED: Final = re.compile(r"\b(?:and|or|both|either|nor)\b|[,&/]", re.IGNORECASE)
 

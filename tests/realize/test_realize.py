@@ -73,7 +73,7 @@ def ask(text, *resolutions, operation=Operation.CURRENT_STATE, keys=None, shown=
     )
 
 
-@pytest.mark.parametrize("operation", [Operation.FACT, Operation.CURRENT_STATE])
+@pytest.mark.parametrize("operation", [Operation.FACT, Operation.CURRENT_STATE, Operation.PREFERENCE])
 def test_a_state_is_answered_with_the_lines_that_carry_it(operation):
     answer = ask("Where does Ann live?", LIVES, operation=operation)
 
@@ -256,7 +256,7 @@ def test_a_named_key_that_nobody_resolved_is_not_answered_around():
 
 @pytest.mark.parametrize(
     "operation",
-    [each for each in Operation if each not in {"fact", "current_state", "count", "list"}],
+    [each for each in Operation if each not in {"fact", "current_state", "preference", "count", "list"}],
 )
 def test_operations_without_a_rule_give_the_evidence(operation):
     answer = ask("Does Ann live in Lyon?", LIVES, operation=operation)
