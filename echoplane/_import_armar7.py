@@ -1,11 +1,11 @@
 """
 The ARMAR-7 log as published: steps of a humanoid robot become events.
 
-One step is one event: an `observation` where it lists objects, else an `action`; its outcome is a
-claim. What a step's state was, and what was said, held at that moment; what was done last, where the
-robot is and when an object was last seen hold until there is news. Only the log is read, never the questions beside it. Ids are made from positions. Times
-carry no zone: they are read as UTC and written with the offset `-00:00`, which RFC 3339 reserves
-for a local offset that is not known.
+One step is one event: an `observation` where it lists objects, else an `action`. How a step ended is a
+claim on its skill and on the object it handled; a step that is only prepared or under way says so in
+its text. Only the log is read, never the questions beside it. Ids are made from positions. Times carry
+no zone: they are read as UTC and written with the offset `-00:00`, which RFC 3339 reserves for a local
+offset that is not known.
 """
 
 from __future__ import annotations
@@ -75,27 +75,28 @@ def _draft(row: dict[str, Any], *, stream: str, number: int, observed_at: str) -
             "source_event_id": f"step-{number:06}",
             "text": _sentence(row, seen=seen, handled=handled),
             "claims": [
-                *_step_claims(row, handled=handled, observed_at=observed_at),
+                *_step_claims(row, handled=handled),
                 *_sight_claims(row, observed_at=observed_at),
             ],
         }
     )
 
 
-def _step_claims(row: dict[str, Any], *, handled: str | None, observed_at: str) -> Iterator[dict[str, Any]]:
+def _step_claims(row: dict[str, Any], *, handled: str | None) -> Iterator[dict[str, Any]]:
     action, state, parameters = row["action"], row["action_state"], row["parameters"]
-    moment = {"at": observed_at}
-    yield {"entity": _words(action), "relation": "action_state", "value": state, "valid": moment}
+    if state == "Running" and (spoken := _spoken(parameters)):
+        yield {"entity": ROBOT, "relation": "said", "value": spoken}
+    if state not in _ENDS:
+        return
+    yield {"entity": _words(action), "relation": "action_state", "value": state}
     if "." not in row["goal"]:
         # Only what was asked of the robot: the hundred joints moved on the way are no news.
         yield {"entity": ROBOT, "relation": "last_action", "value": _words(action)}
-    if state in _ENDS and handled:
+    if handled:
         yield {"entity": handled, "relation": "last_action", "value": _words(action)}
         yield {"entity": handled, "relation": "last_outcome", "value": state}
     if state == "Succeeded" and (place := _place(parameters)):
         yield {"entity": ROBOT, "relation": "located_in", "value": place}
-    if state == "Running" and (spoken := _spoken(parameters)):
-        yield {"entity": ROBOT, "relation": "said", "value": spoken, "valid": moment}
 
 
 def _sight_claims(row: dict[str, Any], *, observed_at: str) -> Iterator[dict[str, Any]]:
