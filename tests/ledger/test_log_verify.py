@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -301,3 +303,13 @@ async def test_logs_of_many_pages_are_read_to_the_end(db, monkeypatch):
     report = await log.verify(db, "acme")
 
     assert (report.intact, report.commits, report.events) == (True, 4, 14)
+
+
+def test_every_word_of_a_report_stands_in_the_docs():
+    root = Path(__file__).parents[2]
+    sources = "".join(path.read_text(encoding="utf-8") for path in (root / "ledger").glob("_verify*.py"))
+    words = set(re.findall(r'"((?:commit|event|head|claim|epoch|trail)\.\w+|anchor|context)"', sources))
+    documented = set(re.findall(r"`([\w.]+)`", (root / "docs" / "log.md").read_text(encoding="utf-8")))
+
+    assert len(words) > 25
+    assert words - documented == set()
