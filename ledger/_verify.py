@@ -27,7 +27,13 @@ from ledger._problems import Problem, Problems
 from ledger._read import Head, head, read_stored
 from ledger._tenants import tenant_keys
 from ledger._verify_events import EventChecks
-from ledger._verify_rows import check_claims, check_epochs, check_recalls, check_streams
+from ledger._verify_rows import (
+    check_claims,
+    check_epochs,
+    check_recalls,
+    check_relations,
+    check_streams,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +78,8 @@ async def verify(db: Database, tenant: str, *, anchor: Head | None = None) -> Ve
     Recompute a tenant's whole log, in one snapshot.
 
     Checked are the chain from the first commit, gaplessness, clocks, each event's hash, header,
-    payload and digests, that targets stand earlier, stream versions, the head, claim seals, the
-    projection's cursors, and trails and contexts. See `docs/log.md` for the words.
+    payload and digests, that targets stand earlier, stream versions, the head, seals of claims and
+    relation contracts, the projection's cursors, and trails and contexts. See `docs/log.md` for the words.
 
     Args:
         db: The database.
@@ -95,6 +101,7 @@ async def verify(db: Database, tenant: str, *, anchor: Head | None = None) -> Ve
         await check_streams(conn, keys, problems)
         _check_head(chain, stored_head, anchor, problems)
         claims = await check_claims(conn, keys, problems)
+        await check_relations(conn, keys, problems)
         await check_epochs(conn, keys, stored_head, problems)
         trails = await check_recalls(conn, keys, problems)
     return VerifyReport(

@@ -68,6 +68,17 @@ async def check_claims(conn: AsyncConnection, keys: TenantKeys, problems: Proble
         after = (last["epoch"], last["position"], last["ordinal"])
 
 
+async def check_relations(conn: AsyncConnection, keys: TenantKeys, problems: Problems) -> None:
+    """Check the seal of every relation contract."""
+    table = _tables.relation
+    query = sa.select(table).where(table.c.tenant == keys.tenant)
+    for row in await conn.execute(query.order_by(table.c.epoch, table.c.relation)):
+        columns = (str(row.epoch), row.relation, str(row.commit))
+        seal = keys.seal("relation", *(column.encode() for column in columns), bytes(row.contract))
+        if not hmac.compare_digest(seal, bytes(row.seal)):
+            problems.add("relation.seal", f"contract of commit {row.commit} in epoch {row.epoch}")
+
+
 async def check_epochs(conn: AsyncConnection, keys: TenantKeys, stored: Head, problems: Problems) -> None:
     """Check that every epoch's cursor stands at the end of a commit of the log."""
     epoch, commit = _tables.epoch, _tables.commit

@@ -16,6 +16,7 @@ from contracts.times import KnownAt
 from ledger import _tables, log
 from ledger._claims import claim_id_of, row_of
 from ledger._problems import PROBLEMS_LISTED_MAX, Problems
+from ledger._world import relation_seal
 from tests.ledger.log_drafts import append, as_owner, claim, draft, head_of
 from tests.ledger.recalls import store
 
@@ -57,6 +58,12 @@ async def write_log(db, clock, tenant: str) -> None:
             winner=None,
             inputs=(),
         )
+        contract = {"epoch": 1, "relation": "lives_in", "commit": 1, "form": b"{}"}
+        row = {
+            "tenant": tenant, "epoch": 1, "relation": "lives_in", "commit": 1, "contract": b"{}",
+            "seal": relation_seal(keys, **contract),
+        }  # fmt: skip
+        await conn.execute(sa.insert(_tables.relation), row)
         await conn.execute(sa.insert(_tables.claim), row_of(made, tenant=tenant, keys=keys))
     await store(db, b"one", tenant=tenant)
     await store(db, b"two", tenant=tenant)
@@ -140,6 +147,8 @@ MUTATIONS = [
     ("UPDATE claim SET entity = 'bob'", "claim.seal"),
     ("UPDATE claim SET commit = 2", "claim.event"),
     ("UPDATE claim SET position = 2", "claim.event"),
+    ("UPDATE relation SET contract = 'x'", "relation.seal"),
+    ("UPDATE relation SET commit = 2", "relation.seal"),
     ("UPDATE epoch SET commit = 9", "epoch.cursor"),
     ("UPDATE epoch SET position = 2", "epoch.cursor"),
     (f"UPDATE trail SET body = {FLIP.format('body')} WHERE number = 1", "trail.seal"),
@@ -308,7 +317,9 @@ async def test_logs_of_many_pages_are_read_to_the_end(db, monkeypatch):
 def test_every_word_of_a_report_stands_in_the_docs():
     root = Path(__file__).parents[2]
     sources = "".join(path.read_text(encoding="utf-8") for path in (root / "ledger").glob("_verify*.py"))
-    words = set(re.findall(r'"((?:commit|event|head|claim|epoch|trail)\.\w+|anchor|context)"', sources))
+    words = set(
+        re.findall(r'"((?:commit|event|head|claim|relation|epoch|trail)\.\w+|anchor|context)"', sources)
+    )
     documented = set(re.findall(r"`([\w.]+)`", (root / "docs" / "log.md").read_text(encoding="utf-8")))
 
     assert len(words) > 25
