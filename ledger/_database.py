@@ -8,13 +8,19 @@ tenant's rows and no others, so a statement that forgets its WHERE still cannot 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import psycopg
 import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from contracts import limits
 from contracts.ports import Clock
@@ -25,6 +31,8 @@ from ledger._wake import Waker
 
 POOL_CONNECTIONS: Final = 8
 POOL_WAIT_SECONDS: Final = 15
+IDLE_SECONDS_MAX: Final = 1.0
+"""After so long in the pool a connection is asked whether it still stands."""
 CONNECT_SECONDS: Final = 10
 STATEMENT_TIMEOUT_MS: Final = 60_000
 LOCK_TIMEOUT_MS: Final = 15_000
@@ -143,19 +151,45 @@ def _snapshots(engine: AsyncEngine) -> AsyncEngine:
     return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
 
+def _ask_after_idling(engine: AsyncEngine) -> None:
+    """
+    Ask a connection that lay idle whether it still stands, before it is handed out.
+
+    A server that was restarted must not fail whoever comes next; asking each time, as the pool can
+    by itself, would double the round trips of an append.
+    """
+
+    def returned(_connection: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
+        record.info["returned_at_seconds"] = time.monotonic()
+
+    def taken(
+        connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: PoolProxiedConnection
+    ) -> None:
+        returned_at_seconds = record.info.get("returned_at_seconds")
+        if returned_at_seconds is None or time.monotonic() - returned_at_seconds < IDLE_SECONDS_MAX:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except psycopg.Error as error:
+            raise DisconnectionError from error
+
+    event.listen(engine.sync_engine, "checkin", returned)
+    event.listen(engine.sync_engine, "checkout", taken)
+
+
 def _engine(url: str, *, name: str, more: str) -> AsyncEngine:
     options = (
         f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS} "
         f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c TimeZone=UTC {more}"
     )
-    return create_async_engine(
+    engine = create_async_engine(
         database_url(url),
         # An error's text must not carry what was about to be stored.
         hide_parameters=True,
         pool_size=POOL_CONNECTIONS,
         max_overflow=0,
         pool_timeout=POOL_WAIT_SECONDS,
-        # A server that was restarted must cost its next caller nothing but this one question.
-        pool_pre_ping=True,
         connect_args={"options": options, "application_name": name, "connect_timeout": CONNECT_SECONDS},
     )
+    _ask_after_idling(engine)
+    return engine

@@ -90,6 +90,22 @@ async def test_a_connection_that_was_cut_is_unavailable_once_and_replaced(db, ow
     assert (await append(db, draft("b"))).commit == 2
 
 
+async def test_connections_that_were_cut_while_they_lay_idle_are_replaced_unnoticed(
+    db, owner_engine, monkeypatch
+):
+    monkeypatch.setattr(_database, "IDLE_SECONDS_MAX", 0.0)
+    await append(db, draft("a"))
+    async with db.tenant("acme") as first, db.tenant("acme") as second:
+        pids = [await conn.scalar(sa.text("SELECT pg_backend_pid()")) for conn in (first, second)]
+    async with db.tenant("acme") as conn:
+        own = await conn.scalar(sa.text("SELECT pg_backend_pid()"))
+        for pid in set(pids) - {own}:
+            await conn.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+
+    async with db.tenant("acme") as first, db.tenant("acme") as second:
+        assert await second.scalar(sa.text("SELECT 1")) == await first.scalar(sa.text("SELECT 1"))
+
+
 async def test_a_server_that_is_not_there_is_unavailable(clock, tmp_path):
     url = f"postgresql://echoplane_plane@/nothing?host={tmp_path}"
     made = log.open_database(plane_url=url, relay_url=url, master_key=MASTER_KEY, clock=clock)
