@@ -30,30 +30,35 @@ _COLUMNS: Final = (
     "c.tenant, c.epoch, c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.entity, c.relation, "
     "c.stance, c.body, c.seal"
 )
+# Each key is looked up by itself, by index: `OFFSET 0` keeps the planner from joining the whole
+# table to the keys, which it does as soon as its statistics are old.
 _ON_KEYS: Final = sa.text(
-    f"SELECT {_COLUMNS} FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
-    "AS k(entity, relation) JOIN claim c ON c.tenant = :tenant AND c.epoch = :epoch "
-    "AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut"
+    "SELECT c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
+    f"AS k(entity, relation) CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant "
+    "AND c.epoch = :epoch AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut "
+    "OFFSET 0) AS c"
 )
 _REACHING_KEYS: Final = sa.text(
-    f"SELECT {_COLUMNS} FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
-    "AS k(entity, relation) JOIN reach r ON r.tenant = :tenant AND r.epoch = :epoch "
-    "AND r.entity = k.entity AND r.relation = k.relation "
-    "JOIN claim c ON c.tenant = r.tenant AND c.epoch = r.epoch AND c.claim_id = r.claim_id "
-    "AND c.commit <= :cut"
+    "SELECT c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
+    "AS k(entity, relation) CROSS JOIN LATERAL (SELECT r.claim_id FROM reach r WHERE r.tenant = :tenant "
+    "AND r.epoch = :epoch AND r.entity = k.entity AND r.relation = k.relation OFFSET 0) AS r "
+    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
+    "AND c.claim_id = r.claim_id AND c.commit <= :cut OFFSET 0) AS c"
 )
 _REACHED: Final = sa.text(
-    "SELECT r.claim_id, r.entity, r.relation FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "
-    "JOIN reach r ON r.tenant = :tenant AND r.epoch = :epoch AND r.claim_id = k.claim_id"
+    "SELECT k.claim_id, r.entity, r.relation FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "
+    "CROSS JOIN LATERAL (SELECT r.entity, r.relation FROM reach r WHERE r.tenant = :tenant "
+    "AND r.epoch = :epoch AND r.claim_id = k.claim_id OFFSET 0) AS r"
 )
 _OF_EVENTS: Final = sa.text(
-    f"SELECT {_COLUMNS} FROM unnest(CAST(:event_ids AS text[])) AS k(event_id) "  # noqa: S608
-    "JOIN claim c ON c.tenant = :tenant AND c.epoch = :epoch AND c.event_id = k.event_id "
-    "AND c.commit <= :cut"
+    "SELECT c.* FROM unnest(CAST(:event_ids AS text[])) AS k(event_id) "  # noqa: S608
+    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
+    "AND c.event_id = k.event_id AND c.commit <= :cut OFFSET 0) AS c"
 )
 _BY_ID: Final = sa.text(
-    f"SELECT {_COLUMNS} FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "  # noqa: S608
-    "JOIN claim c ON c.tenant = :tenant AND c.epoch = :epoch AND c.claim_id = k.claim_id"
+    "SELECT c.* FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "  # noqa: S608
+    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
+    "AND c.claim_id = k.claim_id OFFSET 0) AS c"
 )
 _IDENTITY: Final = sa.text(
     f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "  # noqa: S608
