@@ -14,7 +14,7 @@ from echoplane._doctor import examine
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._folders import DataFolder
 from echoplane._logging import configure_logging
-from echoplane._plane import child_environment, claim_or_promote, ensure_supervisor, stop_plane
+from echoplane._plane import child_environment, claim_or_promote, ensure_supervisor, follow, stop_plane
 from echoplane._roles_entry import ROLE_COMMAND, run_child
 from echoplane._settings import Settings
 from echoplane._state import Mode, Role
@@ -54,27 +54,31 @@ def up(
 
 
 async def _stay_up(settings: Settings, *, as_json: bool) -> None:
-    folder = DataFolder.at(settings.data_dir)
-    # The log file is the supervisor's standard error; this terminal gets words for a person.
-    with (
-        open_log(folder.log / "supervisor.log") as descriptor,
-        os.fdopen(os.dup(descriptor), "a", buffering=1, encoding="utf-8") as file,
-        contextlib.redirect_stderr(file),
-    ):
-        configure_logging(settings.log_level)
-    supervisor = Supervisor(settings, environment=child_environment(settings), mode=Mode.UP)
-    if not await claim_or_promote(settings, supervisor):
-        answer = await read_status(settings)
-        print_json(answer) if as_json else print_line(
-            f"echoplane is already up (process {answer.supervisor}); `echoplane down` stops it"
-        )
-        return
-
     async def say() -> None:
         answer = await read_status(settings)
         print_json(answer) if as_json else _print_up(answer)
 
-    await supervisor.run(started=say)
+    folder = DataFolder.at(settings.data_dir)
+    with (
+        open_log(folder.log / "supervisor.log") as descriptor,
+        os.fdopen(os.dup(descriptor), "a", buffering=1, encoding="utf-8") as file,
+    ):
+        # The log file is the supervisor's standard error; this terminal gets words for a person.
+        with contextlib.redirect_stderr(file):
+            configure_logging(settings.log_level)
+        supervisor = Supervisor(settings, environment=child_environment(settings), mode=Mode.UP)
+        before = await claim_or_promote(settings, supervisor)
+        if before is None:
+            await supervisor.run(started=say)
+        elif before.mode is Mode.EPHEMERAL:
+            # It stays now, and so does this command, which was asked to.
+            await say()
+            await follow(before.process)
+        else:
+            answer = await read_status(settings)
+            print_json(answer) if as_json else print_line(
+                f"echoplane is already up (process {answer.supervisor}); `echoplane down` stops it"
+            )
 
 
 def _print_up(answer: StatusAnswer) -> None:

@@ -100,9 +100,9 @@ async def ensure_supervisor(settings: Settings, *, mode: Mode, roles: Collection
         return await _wait_ready(folder, child, mode=mode)
 
 
-async def claim_or_promote(settings: Settings, supervisor: Supervisor) -> bool:
+async def claim_or_promote(settings: Settings, supervisor: Supervisor) -> PlaneState | None:
     """
-    Make this process the supervisor; false if there is one already, which then stays until `down`.
+    Make this process the supervisor; else return what the one that runs said before it was made to stay.
 
     Raises:
         Unavailable: The one that runs does not start up.
@@ -113,11 +113,19 @@ async def claim_or_promote(settings: Settings, supervisor: Supervisor) -> bool:
         if state is None:
             with contextlib.suppress(AlreadyRunning):
                 await supervisor.claim()
-                return True
+                return None
             raise Unavailable(part="supervisor", reason="another one is ending; try again")
         _wish(folder, state, mode=Mode.UP, roles=())
         await _wait_ready(folder, state.process, mode=Mode.UP)
-        return False
+        return state
+
+
+async def follow(process: ProcessRecord) -> None:
+    """Stay as long as a supervisor does, and hand on what ends this process."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, process.signal, signal.SIGTERM)
+    while not await process.ended(within_seconds=STOP_SECONDS):
+        pass
 
 
 def _wish(folder: DataFolder, state: PlaneState, *, mode: Mode, roles: Collection[Role]) -> None:

@@ -1,0 +1,283 @@
+"""The command line: shapes, exit codes, errors that change nothing. One plane is up for all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+
+import psycopg
+import pytest
+import structlog
+
+from contracts.reports import DoctorAnswer, StatusAnswer
+from contracts.wire import (
+    AskAnswer,
+    ErrorAnswer,
+    HistoryAnswer,
+    ImportAnswer,
+    ReceiptAnswer,
+    ReplayAnswer,
+    ResolveAnswer,
+    TokenAnswer,
+    VerifyAnswer,
+)
+from echoplane._cli import execute
+from echoplane._embedded import DATABASE
+from echoplane._folders import DataFolder
+from echoplane._postgres import SUPERUSER, find_postgres
+
+TURNS = [
+    {"text": "I live in Lyon.", "observed_at": "2025-01-10T09:00:00+01:00", "source_event_id": "t1"},
+    {"text": "I moved to Ghent.", "observed_at": "2025-06-02T18:30:00+02:00", "source_event_id": "t2"},
+]
+
+
+def lines(*more):
+    base = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}}
+    return "\n".join(json.dumps(base | one) for one in more)
+
+
+@pytest.fixture(scope="module")
+def data_dir():
+    root = Path(tempfile.mkdtemp(prefix="echoplane-cli-"))
+    root.chmod(0o711)
+    yield root / "data"
+    DataFolder.at(root / "data").discard()
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def quiet():
+    """Undo what a command does to the logs of the process."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    yield
+    root.handlers[:], root.level = before
+    logging.getLogger("uvicorn.access").disabled = False
+    structlog.reset_defaults()
+
+
+@pytest.fixture(scope="module")
+def up(data_dir):
+    with socket.socket() as probe, pytest.MonkeyPatch.context() as patch:
+        probe.bind(("127.0.0.1", 0))
+        patch.setenv("ECHOPLANE_DATA_DIR", str(data_dir))
+        patch.setenv("ECHOPLANE_HTTP_PORT", str(probe.getsockname()[1]))
+        probe.close()
+        assert execute(["up", "--detach"]) == 0
+        yield
+        assert execute(["down"]) == 0
+        assert execute(["status"]) == 1
+
+
+@pytest.fixture
+def run(up, quiet, capsys):
+    """Run a command with `--json`; return its exit code, its lines and its error."""
+
+    def run(*arguments):
+        code = execute([*arguments, "--json"])
+        written = capsys.readouterr()
+        error = ErrorAnswer.model_validate_json(written.err).error if written.err else None
+        return code, written.out.splitlines(), error
+
+    return run
+
+
+@pytest.fixture
+def emit(run, tmp_path):
+    def emit(tenant, *more, options=()):
+        path = tmp_path / "events.jsonl"
+        path.write_text(lines(*more), encoding="utf-8")
+        return run("emit", str(path), "--tenant", tenant, *options)
+
+    return emit
+
+
+def heads(run):
+    _, out, _ = run("status")
+    return {one.tenant: one.head for one in StatusAnswer.model_validate_json(out[0]).tenants}
+
+
+def test_each_line_is_a_commit_with_a_receipt_and_a_rerun_repeats_them(emit):
+    code, first, _ = emit("receipts", *TURNS)
+    _, second, _ = emit("receipts", *TURNS)
+
+    receipts = [ReceiptAnswer.model_validate_json(line) for line in first]
+    assert (code, [one.commit for one in receipts]) == (0, [1, 2])
+    assert [json.loads(line) for line in second] == [json.loads(line) | {"repeated": True} for line in first]
+
+
+def test_atomic_makes_one_commit(emit):
+    code, out, _ = emit("atomic", *TURNS, options=["--atomic"])
+
+    (receipt,) = [ReceiptAnswer.model_validate_json(line) for line in out]
+    assert (code, receipt.commit, receipt.positions) == (0, 1, [1, 2])
+
+
+def test_a_wrong_line_changes_nothing_and_is_named(run, emit):
+    code, out, error = emit("wrong", TURNS[0], {"text": "x", "bogus": 1})
+
+    assert (code, out, error.code) == (2, [], "incorrect.bad_request")
+    assert error.details["field"] == "line 2: bogus"
+    assert "wrong" not in heads(run)
+
+
+def test_a_refused_target_stops_the_file_before_it(run, emit):
+    retraction = {"kind": "retraction", "text": "No.", "targets": [{"source_event_id": "gone"}]}
+
+    code, out, error = emit("targets", TURNS[0], retraction, TURNS[1])
+
+    assert (code, error.details["line"], error.details["written"]) == (2, 2, 1)
+    assert len(out) == 1
+    assert heads(run)["targets"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ask", "Where?", "--tenant", "t", "--valid-at", "2025-01-01T00:00:00"],
+        ["ask", "Where?", "--tenant", "t", "--budget", "0"],
+        ["ask", "", "--tenant", "t"],
+        ["ask", "Where?"],
+        ["resolve", "Ann", "lives_in", "--tenant", "t", "--known-at", "2025"],
+        ["resolve", "Ann", "lives_in", "--tenant", "t", "--generation", "1"],
+        ["resolve", "Ann", "lives_in", "--tenant", "../t"],
+        ["history", "Ann", "--tenant", "t", "--valid-at", "2025-01-01T00:00:00Z"],
+        ["replay", "0" * 64, "--tenant", "t"],
+        ["emit", "missing.jsonl", "--tenant", "t"],
+        ["import", "locomo", "missing.json"],
+        ["token", "--tenant", "t", "--right", "everything"],
+        ["nonsense"],
+        ["status", "--nonsense"],
+    ],
+)
+def test_wrong_requests_exit_2_with_one_json_line(run, arguments):
+    code, out, error = run(*arguments)
+
+    assert (code, out) == (2, [])
+    assert error.code.startswith("incorrect")
+
+
+def test_without_json_an_error_is_one_line_for_a_person(up, quiet, capsys):
+    assert execute(["resolve", "Ann", "lives_in", "--tenant", "t", "--known-at", "2025"]) == 2
+
+    error = capsys.readouterr().err
+    assert error.startswith("echoplane: known_at:")
+    assert error.count("\n") == 1
+    assert "change the request" in error
+
+
+def test_what_was_emitted_is_resolved_asked_replayed_and_verified(run, emit):
+    emit("ann", *TURNS)
+
+    _, out, _ = run("resolve", "Ann", "lives_in", "--tenant", "ann")
+    resolved = ResolveAnswer.model_validate_json(out[0])
+    assert (resolved.outcome, resolved.value, resolved.view.cut) == ("resolved", "Ghent", 2)
+    assert set(json.loads(out[0])) == {
+        "outcome", "value", "disputed", "reason", "conflict", "claims", "superseded", "disputes", "view",
+    }  # fmt: skip
+
+    _, out, _ = run("history", "Ann", "--tenant", "ann")
+    assert {value for cell in HistoryAnswer.model_validate_json(out[0]).cells for value in cell.values} >= {
+        "Lyon"
+    }
+
+    _, out, _ = run("ask", "Where does Ann live?", "--tenant", "ann", "--valid-at", "2025-03-01T00:00:00Z")
+    asked = AskAnswer.model_validate_json(out[0])
+    assert (asked.status, asked.answer, asked.degraded) == ("answered", "Lyon", False)
+    assert set(json.loads(out[0])) >= {
+        "status", "answer", "view", "context", "resolutions", "routes", "candidates", "degraded",
+        "configuration_hash", "trail",
+    }  # fmt: skip
+
+    code, out, _ = run("replay", asked.context.hash, "--tenant", "ann")
+    assert (code, ReplayAnswer.model_validate_json(out[0]).verdict) == (0, "identical")
+
+    code, out, _ = run("verify", "--tenant", "ann")
+    verified = VerifyAnswer.model_validate_json(out[0])
+    assert (code, verified.ok, verified.commits, verified.events) == (0, True, 2, 2)
+
+
+def test_a_changed_claim_is_a_mismatch_and_exits_1(run, emit, data_dir):
+    emit("tampered", *TURNS)
+    _, out, _ = run("ask", "Where does Ann live?", "--tenant", "tampered")
+    asked = AskAnswer.model_validate_json(out[0])
+
+    tamper(data_dir, "UPDATE claim SET seal = sha256(seal) WHERE tenant = 'tampered'")
+
+    replayed, verified = (
+        run("replay", asked.context.hash, "--tenant", "tampered"),
+        run("verify", "--tenant", "tampered"),
+    )
+    assert (replayed[0], json.loads(replayed[1][0])["verdict"]) == (1, "mismatch")
+    assert (verified[0], json.loads(verified[1][0])["ok"]) == (1, False)
+
+
+def tamper(data_dir, statement):
+    address = asyncio.run(find_postgres(DataFolder.at(data_dir)))
+    with psycopg.connect(address.conninfo(role=SUPERUSER, database=DATABASE), autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute(statement)
+
+
+def test_a_generation_that_is_not_there_exits_3(run, emit):
+    emit("later", TURNS[0])
+
+    code, _, error = run("resolve", "Ann", "lives_in", "--tenant", "later", "--generation", "9:1")
+
+    assert (code, error.code) in {(3, "stale.not_yet"), (2, "incorrect.not_found")}
+
+
+def test_import_says_what_came_in(run, tmp_path):
+    path = tmp_path / "locomo.json"
+    turns = [{"speaker": "Ida", "dia_id": "D1:1", "text": "I live in Oslo."}]
+    sample = {"session_1": turns, "session_1_date_time": "1:56 pm on 8 May, 2023"}
+    path.write_text(json.dumps([{"sample_id": "c", "conversation": sample}]), encoding="utf-8")
+
+    code, out, _ = run("import", "locomo", str(path), "--tenant", "imported")
+
+    answer = ImportAnswer.model_validate_json(out[0])
+    assert (code, answer.events, answer.commit, answer.folded, answer.projection_failures) == (0, 1, 1, 1, 0)
+
+
+def test_a_token_is_made_with_its_tenant(run):
+    code, out, _ = run("token", "--tenant", "fresh", "--right", "ask", "--actor", "Ann")
+
+    answer = TokenAnswer.model_validate_json(out[0])
+    assert (code, answer.rights, answer.actors, answer.classes) == (0, ["ask"], ["Ann"], ["user"])
+    assert "fresh" in heads(run)
+
+
+def test_a_second_up_says_that_it_is_up_already(run):
+    _, out, _ = run("status")
+    before = StatusAnswer.model_validate_json(out[0])
+
+    codes = [run("up")[0], run("up", "--detach")[0]]
+
+    _, out, _ = run("status")
+    after = StatusAnswer.model_validate_json(out[0])
+    assert codes == [0, 0]
+    assert (after.up, after.supervisor) == (True, before.supervisor)
+    assert {role.role for role in after.roles} == {"api", "discovery", "worker"}
+
+
+def test_doctor_finds_nothing_wrong(run):
+    code, out, _ = run("doctor")
+
+    answer = DoctorAnswer.model_validate_json(out[0])
+    assert [check for check in answer.checks if not check.ok] == []
+    assert code == 0
+
+
+def test_secrets_and_logs_are_for_their_owner_alone(up, data_dir):
+    for path in [
+        data_dir / "keys" / "local.token",
+        data_dir / "keys" / "master.key",
+        *(data_dir / "log").iterdir(),
+    ]:
+        assert path.stat().st_mode & 0o077 == 0, path

@@ -1,0 +1,177 @@
+"""Processes that are killed, and commands that come and go: nothing may be left over or unusable."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+import structlog
+
+from echoplane._cli import execute
+from echoplane._folders import DataFolder
+from echoplane._processes import ProcessRecord
+from echoplane._state import PlaneState
+
+LINE = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}, "text": "I live in Lyon."}
+PATIENCE_SECONDS = 60.0
+
+
+def eventually(condition, *, seconds=PATIENCE_SECONDS):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    raise AssertionError("it did not come about")
+
+
+@pytest.fixture
+def environment(folder, monkeypatch):
+    """A plane of this test alone, on a port that is free."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    monkeypatch.setenv("ECHOPLANE_DATA_DIR", str(folder.root))
+    monkeypatch.setenv("ECHOPLANE_HTTP_PORT", str(port))
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    yield
+    assert execute(["down"]) == 0
+    root.handlers[:], root.level = before
+    logging.getLogger("uvicorn.access").disabled = False
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def start(environment, tmp_path):
+    """Start a command as a process of its own, which a test may kill."""
+    output = tmp_path / "output"
+
+    def start(*arguments):
+        with output.open("ab") as file:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-m", "echoplane", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+            )
+
+    start.output = output
+    return start
+
+
+@pytest.fixture
+def run(environment, capsys):
+    """Run a command in this process, which saves loading it each time."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        code = execute(list(arguments))
+        return code, capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def tell(run, tmp_path):
+    """Emit a sentence, and return where Ann lives then."""
+
+    def tell(text):
+        path = tmp_path / "line.jsonl"
+        path.write_text(json.dumps(LINE | {"text": text}), encoding="utf-8")
+        assert run("emit", str(path), "--tenant", "t")[0] == 0
+        code, out = run("resolve", "Ann", "lives_in", "--tenant", "t", "--json")
+        assert code == 0
+        return json.loads(out)["value"]
+
+    return tell
+
+
+def alive(folder: DataFolder) -> list[str]:
+    """Everything of this data folder that runs."""
+    state = PlaneState.read(folder)
+    records = {path.stem: ProcessRecord.read(path) for path in folder.run.glob("*.json")}
+    records |= {} if state is None else {"supervisor": state.process}
+    records |= {} if state is None else {role.role: role.process for role in state.roles}
+    return sorted(name for name, record in records.items() if record is not None and record.is_alive())
+
+
+def processes(folder: DataFolder) -> dict[str, ProcessRecord]:
+    """The roles and servers that run, by name."""
+    state = PlaneState.read(folder)
+    found = {} if state is None else {role.role: role.process for role in state.roles}
+    found |= {name: ProcessRecord.read(folder.run / f"{name}.json") for name in ("postgres", "redis")}
+    return {name: record for name, record in found.items() if record is not None and record.is_alive()}
+
+
+def test_commands_start_what_they_need_and_the_last_one_stops_it(tell, start, folder):
+    assert tell("I live in Lyon.") == "Lyon"
+    assert alive(folder) == []
+
+    together = [start("verify", "--tenant", "t") for _ in range(2)]
+
+    assert [process.wait(PATIENCE_SECONDS) for process in together] == [0, 0]
+    assert start.output.read_text().count("t: ok, 1 commits") == len(together)
+    assert alive(folder) == []
+
+
+def test_a_killed_command_leaves_nothing_running_for_long(start, tell, folder, tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_text("\n".join(json.dumps(LINE | {"source_event_id": f"{n}"}) for n in range(3_000)))
+    emitting = start("emit", str(many), "--tenant", "many")
+    eventually(lambda: "supervisor" in alive(folder))
+
+    emitting.kill()
+    emitting.wait()
+
+    eventually(lambda: alive(folder) == [])
+    assert tell("I live in Lyon.") == "Lyon"
+
+
+def test_whatever_is_killed_is_started_again_and_work_goes_on(run, tell, folder):
+    assert run("up", "--detach")[0] == 0
+    assert tell("I live in Lyon.") == "Lyon"
+    before = processes(folder)
+    assert set(before) == {"api", "discovery", "worker", "postgres", "redis"}
+
+    for record in before.values():
+        assert record.signal(signal.SIGKILL)
+
+    eventually(
+        lambda: (
+            set(now := processes(folder)) == set(before)
+            and all(now[name] != record for name, record in before.items())
+        )
+    )
+    assert eventually(lambda: run("status")[0] == 0)
+    assert tell("I moved to Ghent.") == "Ghent"
+
+
+def test_a_killed_supervisor_does_not_make_the_plane_unusable(run, tell, folder):
+    assert run("up", "--detach")[0] == 0
+    state = PlaneState.read(folder)
+    assert state is not None
+
+    assert state.process.signal(signal.SIGKILL)
+
+    eventually(lambda: "supervisor" not in alive(folder))
+    assert run("status")[0] == 1
+    assert tell("I live in Lyon.") == "Lyon"
+    assert alive(folder) == []
+
+
+def test_up_stays_until_it_is_told_to_end_and_then_leaves_nothing(start, folder):
+    process = start("up")
+    eventually(lambda: start.output.read_text().startswith("echoplane is up: http://127.0.0.1:"))
+    assert process.poll() is None
+
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(PATIENCE_SECONDS) == 0
+    assert alive(folder) == []
