@@ -125,7 +125,7 @@ def _sentence(row: dict[str, Any], *, seen: list[str], handled: str | None) -> s
     if (hand := _HANDS.get(parameters.get("hand", parameters.get("arm")))) is not None:
         parts.append(f"Hand: {hand}.")
     if seen:
-        parts.append(f"Saw and observed the {', the '.join(seen)}.")
+        parts.append(f"Sees the {', the '.join(seen)}.")
     if outer := row["goal"].split(".")[:-1]:
         parts.append(f"Part of {', within '.join(_words(step) for step in reversed(outer))}.")
     if caller := row["trigger"].split("->")[0]:
