@@ -1,8 +1,8 @@
 """
 The ledger: what happened, what was claimed, and what is current.
 
-Five doors, one module each: `log` (append, read and verify events), `write` (fold claims into
-cells), `resolve` (decide), `closure` (collect the evidence of a decision), `erase`. This file
+Four doors, one module each: `log` (append, read and verify events), `write` (fold claims into
+cells), `resolve` (decide), `closure` (collect the evidence of a decision). This file
 imports nothing, so that a ban on `ledger.resolve` means something.
 
 Promises: an accepted append is durable, is never edited, and becomes visible in commit order;
