@@ -26,7 +26,7 @@ from ledger.log import Database, listening, pending
 from projection._stream import STREAM, STREAM_MESSAGES_MAX, ensure_group, new_broker
 
 SWEEP_SECONDS: Final = 0.5
-SWEEP_SECONDS_MIN: Final = 0.02
+SWEEP_SECONDS_MIN: Final = 0.05
 """Between two looks under load: wake-ups that come meanwhile are one."""
 REPEAT_SECONDS: Final = 2.0
 REPEAT_SECONDS_MAX: Final = 30.0

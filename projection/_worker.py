@@ -37,8 +37,17 @@ from projection._stream import (
     new_broker,
 )
 
-HANDLER_SECONDS: Final = 45.0
+HANDLER_SECONDS: Final = 120.0
 """A handler's own deadline: a fold that hangs longer is given up, and its message left."""
+FOLD_SECONDS: Final = 10.0
+"""
+How long one fold may take: batches shrink above it, and grow while full ones take less than half.
+
+Far below the handler's deadline, and not lower than that: a fold of few events on a long key costs
+as much as one of many, so small batches are no cure for it.
+"""
+FOLD_EVENTS_MIN: Final = 64
+FOLD_EVENTS_FIRST: Final = 256
 TURN_SECONDS: Final = 2.0
 """How long one batch of wake-ups may fold before tenants with more go to the end of the queue."""
 STOP_SECONDS: Final = 10.0
@@ -87,6 +96,7 @@ class _Worker:
         self.projector = projector
         self.consumer = consumer
         self.stop = stop
+        self.events_max = FOLD_EVENTS_FIRST
         self.broker = new_broker(redis_url, stop_seconds=STOP_SECONDS)
         # A subscriber that claims reads nothing new, so there are two on one handler.
         for stream in (
@@ -133,6 +143,7 @@ class _Worker:
             async with asyncio.timeout(HANDLER_SECONDS):
                 await self._fold_in_turns(_tenants(body), until=started + TURN_SECONDS)
         except TimeoutError as error:
+            self.events_max = FOLD_EVENTS_MIN
             _log.error("fold_timed_out", consumer=self.consumer, waited_ms=round((clock() - started) * 1_000))
             raise Left from error
 
@@ -145,6 +156,9 @@ class _Worker:
             for tenant in waiting:
                 if self.stop.is_set():
                     raise Left
+                if clock() > until:
+                    unfinished.append(tenant)
+                    continue
                 match await self._fold(tenant):
                     case None:
                         left = True
@@ -165,7 +179,7 @@ class _Worker:
         started = clock()
         log = _log.bind(tenant=tenant, consumer=self.consumer)
         try:
-            report = await fold(self.db, tenant, self.projector, events_max=FOLD_EVENTS_MAX)
+            report = await fold(self.db, tenant, self.projector, events_max=self.events_max)
         except Unavailable as error:
             log.warning("fold_unavailable", part=error.part, reason=error.reason)
             return None
@@ -188,6 +202,7 @@ class _Worker:
             claims_count=report.claims, unplaced_count=report.unplaced,
             duration_ms=round((clock() - started) * 1_000),
         )  # fmt: skip
+        self.events_max = next_batch(self.events_max, events=report.events, seconds=clock() - started)
         return report.is_at_head
 
     async def _send_again(self, tenants: Iterable[str]) -> None:
@@ -196,6 +211,19 @@ class _Worker:
             await self.broker.publish(
                 {"tenant": tenant, "commit": 0}, stream=STREAM, maxlen=STREAM_MESSAGES_MAX
             )
+
+
+def next_batch(events_max: int, *, events: int, seconds: float) -> int:
+    """
+    Return how many events to fold at once after a fold of `events` that took `seconds`.
+
+    A batch that is too long for the handler's deadline would be given up and begun anew for ever.
+    """
+    if seconds > FOLD_SECONDS:
+        return max(min(events_max, events) // 2, FOLD_EVENTS_MIN)
+    if seconds < FOLD_SECONDS / 2 and events * 2 > events_max:
+        return min(events_max * 2, FOLD_EVENTS_MAX)
+    return events_max
 
 
 def _tenants(body: list[Any]) -> list[str]:

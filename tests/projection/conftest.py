@@ -27,6 +27,13 @@ def clock():
     return datetime(2026, 3, 1, tzinfo=UTC)
 
 
+def turn(text, *, number=0):
+    return EventDraft.model_validate({
+        "stream": "s", "kind": "turn", "actor": {"id": "ann", "class": "user"}, "text": text,
+        "observed_at": f"2026-01-{1 + number // 1440:02d}T{number // 60 % 24:02d}:{number % 60:02d}:00Z",
+    })  # fmt: skip
+
+
 class Plane:
     """What a test does to a plane: append, run it, cut it off, and compare what was folded."""
 
@@ -61,18 +68,19 @@ class Plane:
         self.task = None
 
     async def say(self, tenant, text, *, number=0):
-        draft = EventDraft.model_validate({
-            "stream": "s", "kind": "turn", "actor": {"id": "ann", "class": "user"}, "text": text,
-            "observed_at": f"2026-01-{1 + number % 28:02d}T10:00:00Z",
-        })  # fmt: skip
-        return await log.append(self.db, tenant, [draft], grant=LOCAL_GRANT)
+        return await log.append(self.db, tenant, [turn(text, number=number)], grant=LOCAL_GRANT)
+
+    async def say_together(self, tenant, texts, *, number):
+        """Append several turns as one commit."""
+        drafts = [turn(text, number=number + place) for place, text in enumerate(texts)]
+        return await log.append(self.db, tenant, drafts, grant=LOCAL_GRANT)
 
     async def say_many(self, tenant, count):
         for number in range(count):
             place = PLACES[number % len(PLACES)]
             await self.say(tenant, f"I live in {place}. I like tea and maps.", number=number)
 
-    async def folded(self, tenant, *, seconds=20):
+    async def folded(self, tenant, *, seconds=60):
         """Wait until a tenant is folded to its head."""
         async with asyncio.timeout(seconds):
             while any(name == tenant for name, _ in await log.pending(self.db)):

@@ -37,7 +37,7 @@ def spawn(database, redis_url, tmp_path):
         process.wait(timeout=10)
 
 
-async def until(condition, *, seconds=20):
+async def until(condition, *, seconds=60):
     async with asyncio.timeout(seconds):
         while not await condition():
             await asyncio.sleep(0.02)

@@ -4,10 +4,14 @@ import asyncio
 import itertools
 import time
 
+from contracts.limits import FOLD_EVENTS_MAX
 from ledger import log
 from projection import RuleProjector, backlog, run_worker
 from projection._relay import REPEAT_SECONDS, REPEAT_SECONDS_MAX, Sent, due
 from projection._stream import GROUP, STREAM, ensure_group
+from projection._worker import FOLD_EVENTS_MIN, next_batch
+
+PLACES = ("Lyon", "Graz", "Oslo")
 
 
 async def test_what_is_appended_is_folded_soon(plane):
@@ -184,3 +188,24 @@ def test_a_new_commit_is_sent_at_once_and_an_old_one_ever_less_often():
     assert times[0] == REPEAT_SECONDS
     assert gaps == sorted(gaps)
     assert gaps[-1] == REPEAT_SECONDS_MAX
+
+
+def test_batches_shrink_when_folds_are_slow_and_grow_when_full_ones_are_quick():
+    assert next_batch(512, events=512, seconds=30.0) == 256
+    assert next_batch(512, events=200, seconds=30.0) == 100
+    assert next_batch(100, events=100, seconds=30.0) == FOLD_EVENTS_MIN
+    assert next_batch(256, events=256, seconds=0.1) == 512
+    assert next_batch(256, events=3, seconds=0.001) == 256
+    assert next_batch(FOLD_EVENTS_MAX, events=FOLD_EVENTS_MAX, seconds=0.1) == FOLD_EVENTS_MAX
+
+
+async def test_a_backlog_longer_than_a_batch_is_folded_to_its_end(plane):
+    texts = [f"I moved to {PLACES[number % len(PLACES)]}." for number in range(700)]
+    for start in range(0, len(texts), 50):
+        await plane.say_together("acme", texts[start : start + 50], number=start)
+
+    plane.start()
+    await plane.folded("acme")
+
+    assert (await backlog(plane.db)).lag_commits_max == 0
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
