@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from contracts.claims import Claim, Position, ProjectedClaim, Source, Span, TargetRef
+from contracts.errors import BadRequest
 from contracts.events import Event, Stance, TargetDraft
 from ledger._claims import NO_KEY
 from ledger._relations import Contracts
@@ -36,45 +37,58 @@ def claims_of(
     Raises:
         BadRequest: An interval is empty or inverted, or an ordinal occurs twice.
     """
+    ordered = sorted(projected, key=lambda item: item.ordinal)
+    if len({item.ordinal for item in ordered}) < len(ordered):
+        raise BadRequest(field="claims", reason="the projector gave two claims one ordinal")
+    return [
+        _claim(event, item, epoch=epoch, contracts=contracts, claim_id=claim_id, event_id_of=event_id_of)
+        for item in ordered
+    ]
+
+
+def _claim(
+    event: Event,
+    item: ProjectedClaim,
+    *,
+    epoch: int,
+    contracts: Contracts,
+    claim_id: Callable[[int], str],
+    event_id_of: Callable[[str], str | None],
+) -> Claim:
     draft = event.draft
-    claims = []
-    for item in sorted(projected, key=lambda item: item.ordinal):
-        relation = item.draft.relation or NO_KEY
-        targets = draft.targets if item.draft.targets is None else item.draft.targets
-        winner = item.draft.winner or draft.winner
+    relation = item.draft.relation or NO_KEY
+    targets = draft.targets if item.draft.targets is None else item.draft.targets
+    winner = item.draft.winner or draft.winner
 
-        def refer(target: TargetDraft) -> TargetRef:
-            return _reference(target, event, event_id_of)
+    def refer(target: TargetDraft) -> TargetRef:
+        return _reference(target, event, event_id_of)
 
-        claims.append(
-            Claim(
-                claim_id=claim_id(item.ordinal),
-                epoch=epoch,
-                entity=item.draft.entity or NO_KEY,
-                relation=relation,
-                value=item.draft.value,
-                stance=item.stance,
-                validity=validity_of(
-                    item.draft.valid,
-                    stance=item.stance,
-                    default_kind=contracts.of(relation).validity,
-                    observed=event.observed,
-                    recorded_at=event.recorded_at,
-                ),
-                source=Source(actor_id=draft.actor.id, actor_class=draft.actor.class_),
-                position=Position(event=event.position, ordinal=item.ordinal),
-                commit=event.commit,
-                event_id=event.event_id,
-                recorded_at=event.recorded_at,
-                observed_at=None if event.observed is None else event.observed.first,
-                spans=item.spans,
-                occurrence_id=item.draft.occurrence_id or draft.occurrence_id,
-                targets=tuple(refer(target) for target in targets) if item.stance in _AIMED else (),
-                winner=refer(winner) if winner is not None and item.stance == Stance.SETTLE else None,
-                inputs=tuple(refer(target) for target in item.draft.inputs),
-            )
-        )
-    return claims
+    return Claim(
+        claim_id=claim_id(item.ordinal),
+        epoch=epoch,
+        entity=item.draft.entity or NO_KEY,
+        relation=relation,
+        value=item.draft.value,
+        stance=item.stance,
+        validity=validity_of(
+            item.draft.valid,
+            stance=item.stance,
+            default_kind=contracts.of(relation).validity,
+            observed=event.observed,
+            recorded_at=event.recorded_at,
+        ),
+        source=Source(actor_id=draft.actor.id, actor_class=draft.actor.class_),
+        position=Position(event=event.position, ordinal=item.ordinal),
+        commit=event.commit,
+        event_id=event.event_id,
+        recorded_at=event.recorded_at,
+        observed_at=None if event.observed is None else event.observed.first,
+        spans=item.spans,
+        occurrence_id=item.draft.occurrence_id or draft.occurrence_id,
+        targets=tuple(refer(target) for target in targets) if item.stance in _AIMED else (),
+        winner=refer(winner) if winner is not None and item.stance == Stance.SETTLE else None,
+        inputs=tuple(refer(target) for target in item.draft.inputs),
+    )
 
 
 def _reference(target: TargetDraft, event: Event, event_id_of: Callable[[str], str | None]) -> TargetRef:

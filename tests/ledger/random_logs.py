@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,8 +18,13 @@ from tests.ledger.scenario_logs import PlainProjector
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ACTORS = [
-    ("ann", "user"), ("bob", "user"), ("r1", "sensor"), ("r2", "sensor"), ("bot", "assistant"), ("op", "operator"),
-]  # fmt: skip
+    ("ann", "user"),
+    ("bob", "user"),
+    ("r1", "sensor"),
+    ("r2", "sensor"),
+    ("bot", "assistant"),
+    ("op", "operator"),
+]
 ENTITIES = ["ann", "box"]
 VALUES = ["a", "b", "c"]
 
@@ -194,6 +200,6 @@ def instants_of(claims: list[Claim]) -> list[datetime]:
         if claim.observed_at is not None:
             edges |= {claim.observed_at, claim.observed_at + timedelta(microseconds=1)}
     ordered = sorted(edges)
-    between = [one + (other - one) / 2 for one, other in zip(ordered, ordered[1:], strict=False)]
+    between = [one + (other - one) / 2 for one, other in itertools.pairwise(ordered)]
     outer = [ordered[0] - timedelta(days=1), ordered[-1] + timedelta(days=1)]
     return sorted({*ordered, *between, *outer})

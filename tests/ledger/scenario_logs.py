@@ -116,12 +116,7 @@ def _claim_form(claim: dict[str, Any]) -> dict[str, Any]:
     for name in ("value", "stance"):
         if name in claim:
             form[name] = claim[name]
-    if "since" in claim:
-        form["valid"] = {"since": claim["since"]}
-    if "span" in claim:
-        form["valid"] = {"from": claim["span"][0], "to": claim["span"][1]}
-    if "at" in claim:
-        form["valid"] = {"at": claim["at"]}
+    form |= _validity_form(claim)
     if "id" in claim:
         form["occurrence_id"] = claim["id"]
     for name in ("targets", "inputs"):
@@ -130,6 +125,14 @@ def _claim_form(claim: dict[str, Any]) -> dict[str, Any]:
     if "winner" in claim:
         form["winner"] = _target_form(claim["winner"])
     return form
+
+
+def _validity_form(claim: dict[str, Any]) -> dict[str, Any]:
+    if "since" in claim:
+        return {"valid": {"since": claim["since"]}}
+    if "span" in claim:
+        return {"valid": {"from": claim["span"][0], "to": claim["span"][1]}}
+    return {"valid": {"at": claim["at"]}} if "at" in claim else {}
 
 
 def _target_form(target: dict[str, Any]) -> dict[str, Any]:

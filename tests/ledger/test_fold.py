@@ -19,7 +19,7 @@ from ledger._decide import State
 from ledger._timeline import claims_of_cell
 from ledger.write import fold
 from tests.ledger.folded import Ledger
-from tests.ledger.random_logs import CONTRACTS, ENTITIES, instant, instants_of, logs
+from tests.ledger.random_logs import CONTRACTS, ENTITIES, START, instant, instants_of, logs
 from tests.ledger.scenario_logs import PlainProjector
 
 QUICK = settings(
@@ -103,9 +103,8 @@ def test_cells_follow_where_entities_merge(ledger):
 @st.composite
 def readings(draw):
     """States of one source or of sensors, mostly in order: what the tail decides."""
-    actors = draw(
-        st.sampled_from([[("ann", "user")], [("r1", "sensor"), ("r2", "sensor")], [("bob", "user"), ("ann", "user")]])
-    )  # fmt: skip
+    people, sensors = [("bob", "user"), ("ann", "user")], [("r1", "sensor"), ("r2", "sensor")]
+    actors = draw(st.sampled_from([people[1:], sensors, people]))
     commits = []
     day = 0
     for number in range(draw(st.integers(1, 14))):
@@ -136,23 +135,19 @@ def test_cells_follow_where_the_tail_decides(ledger):
     holds()
 
 
-def _reading(number: int, value: str, *, minutes: int | None = None) -> dict:
-    at = instant(0, 0) if minutes is None else None
-    observed = at or (instants(minutes))
+def instants(minutes: int) -> str:
+    return (START + timedelta(minutes=minutes)).isoformat()
+
+
+def _reading(number: int, value: str, *, minutes: int) -> dict:
     return {
         "stream": "s",
         "kind": "observation",
         "actor": {"id": "r1", "class": "sensor"},
         "source_event_id": f"e{number}",
-        "observed_at": observed,
+        "observed_at": instants(minutes),
         "claims": [{"entity": "box", "relation": "bay", "value": value}],
     }
-
-
-def instants(minutes: int) -> str:
-    from tests.ledger.random_logs import START  # noqa: PLC0415
-
-    return (START + timedelta(minutes=minutes)).isoformat()
 
 
 async def _count(db, table: str) -> int:
@@ -177,7 +172,7 @@ async def test_equal_readings_are_one_cell_and_a_late_other_one_splits_the_run(d
     await _fold_all(db)
     assert await _count(db, "cell") == 1
 
-    await _append(db, _reading(501, "5", minutes=250) | {"observed_at": instants(250)[:-6] + "+00:00"})
+    await _append(db, _reading(501, "5", minutes=250))
     await _fold_all(db)
 
     async with db.snapshot("acme") as conn:
@@ -186,7 +181,12 @@ async def test_equal_readings_are_one_cell_and_a_late_other_one_splits_the_run(d
                 sa.text("SELECT lower(valid), upper(valid) FROM cell WHERE upper_inf(known) ORDER BY valid")
             )
         ).all()
-    assert len(rows) == 3
+    bounds = [START + timedelta(minutes=minutes) for minutes in (1, 250, 251)]
+    assert [tuple(row) for row in rows] == [
+        (bounds[0], bounds[1]),
+        (bounds[1], bounds[2]),
+        (bounds[2], None),
+    ]
 
 
 async def test_claim_asserted_and_retracted_in_one_commit_leaves_rows_and_no_value_cell(db):

@@ -1,0 +1,171 @@
+"""
+What was said so far, and what a claim means when it names some of it.
+
+A register of claims and the entries they made, filled by a replay in the order of the log.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from contracts.claims import Claim, TargetRef
+from contracts.relations import RelationContract
+from ledger._claims import NO_KEY, canonical
+from ledger._entries import Entry, Identity
+from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
+from ledger._relations import IDENTITY, SAME_AS, Contracts
+from ledger._values import normal_form
+
+
+class Register:
+    """Claims by event and the entries they made, by claim and by key."""
+
+    def __init__(self, contracts: Contracts, identity: Identity) -> None:
+        self.contracts = contracts
+        self.identity = identity
+        self._entries: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+        self._of_claim: dict[str, Entry] = {}
+        self._of_event: dict[str, list[Claim]] = defaultdict(list)
+
+    def note(self, claim: Claim) -> None:
+        """Take in a claim that was replayed: from here on it can be named."""
+        self._of_event[claim.event_id].append(claim)
+
+    def add(self, entry: Entry) -> None:
+        """Take in an entry that a claim made."""
+        self._entries[self.key_of(entry)].append(entry)
+        self._of_claim[entry.claim.claim_id] = entry
+
+    def entries_of(self, entity: str, relation: str) -> Sequence[Entry]:
+        """Return what ever counted on the key of this entity, or of those it is one with."""
+        return self._entries.get((self.identity.entity(entity), relation), ())
+
+    def entries_on(self, relation: str) -> dict[str, Sequence[Entry]]:
+        """Return what ever counted on a relation, by entity."""
+        return {key[0]: entries for key, entries in self._entries.items() if key[1] == relation}
+
+    def entries_made(self, claims: Iterable[Claim]) -> list[Entry]:
+        """Return the entries that these claims made, whatever became of them."""
+        return [self._of_claim[claim.claim_id] for claim in claims if claim.claim_id in self._of_claim]
+
+    def entry_of(self, claim_id: str) -> Entry | None:
+        """Return the entry that a claim made, whatever became of it."""
+        return self._of_claim.get(claim_id)
+
+    def key(self, entity: str, relation: str) -> tuple[str, str]:
+        return self.identity.entity(entity), relation
+
+    def key_of(self, entry: Entry) -> tuple[str, str]:
+        return self.key(entry.entity, entry.relation)
+
+    def normal(self, value: object, contract: RelationContract) -> str:
+        if contract.value_type == "entity" and isinstance(value, str):
+            value = self.identity.entity(value)
+        return normal_form(value, contract.normalizer)
+
+    def claims_named(self, reference: TargetRef, by: Claim) -> list[Claim]:
+        """Return the earlier claims of the event that the reference means."""
+        if reference.event_id is None:
+            return []
+        return [
+            claim
+            for claim in self._of_event.get(reference.event_id, ())
+            if place_of(claim) < place_of(by) and self._is_meant(claim, reference)
+        ]
+
+    def _is_meant(self, claim: Claim, reference: TargetRef) -> bool:
+        if reference.ordinal is not None and claim.position.ordinal != reference.ordinal:
+            return False
+        entry = self._of_claim.get(claim.claim_id)
+        entity, relation, value = key_and_value(claim)
+        if entry is not None and relation == NO_KEY:
+            entity, relation = entry.entity, entry.relation
+        if entry is not None and value is None:
+            value = entry.value
+        if reference.entity is not None and (reference.entity, reference.relation) not in {
+            (entity, relation),
+            (claim.entity, claim.relation),
+        }:
+            return False
+        if reference.value is not None:
+            contract = self.contracts.of(relation)
+            wanted = self.normal(reference.value, contract)
+            # An identity pair's value is internal; what was said of it is the other entity.
+            said = claim.value if relation in IDENTITY else value
+            if said is None or self.normal(said, contract) != wanted:
+                return False
+        span = reference.span
+        return span is None or any(found.start < span.end and span.start < found.end for found in claim.spans)
+
+    def targets(self, references: Iterable[TargetRef], by: Claim) -> list[tuple[Entry, Intervals]]:
+        """
+        Return the entries now in place of what is named, once each, and over which interval each.
+
+        A reference without an event means the source's own claims on its key.
+        """
+        found: dict[int, tuple[Entry, Intervals]] = {}
+        for reference in references:
+            where = _interval_of(reference)
+            if reference.event_id is None:
+                entries = self.own(
+                    by,
+                    entity=reference.entity or "",
+                    relation=reference.relation or "",
+                    value=reference.value,
+                )
+            else:
+                entries = [
+                    current(self._of_claim[claim.claim_id])
+                    for claim in self.claims_named(reference, by)
+                    if claim.claim_id in self._of_claim
+                ]
+            for entry in entries:
+                known = found.get(id(entry))
+                found[id(entry)] = (entry, where if known is None else union(known[1], where))
+        return list(found.values())
+
+    def finds_nothing(self, references: Sequence[TargetRef], by: Claim) -> bool:
+        return bool(references) and not any(
+            reference.event_id is None or self.claims_named(reference, by) for reference in references
+        )
+
+    def own(self, by: Claim, *, entity: str, relation: str, value: object) -> list[Entry]:
+        """Return what counts with the claim's own source on a key, ends only where no value is named."""
+        normal = None if value is None else self.normal(value, self.contracts.of(relation))
+        return [
+            entry
+            for entry in self.entries_of(entity, relation)
+            if entry.heir is None
+            and entry.actor_id == by.source.actor_id
+            and (normal is None or (not entry.is_end and entry.normal == normal))
+        ]
+
+
+def pair_of(one: str, other: str) -> str:
+    """Return the entity name under which the identity of two entities is decided."""
+    return canonical(sorted((one, other))).decode("ascii")
+
+
+def key_and_value(claim: Claim) -> tuple[str, str, object]:
+    """Return the key a claim counts on. `same_as` and `not_same_as` are two values of one key, the pair."""
+    if claim.relation in IDENTITY and isinstance(claim.value, str):
+        return pair_of(claim.entity, claim.value), SAME_AS, claim.relation
+    return claim.entity, claim.relation, claim.value
+
+
+def current(entry: Entry) -> Entry:
+    """Return the entry now in its place."""
+    while entry.heir is not None:
+        entry = entry.heir
+    return entry
+
+
+def place_of(claim: Claim) -> tuple[int, int]:
+    return claim.position.event, claim.position.ordinal
+
+
+def _interval_of(reference: TargetRef) -> Intervals:
+    if not reference.has_interval:
+        return ALWAYS
+    return interval(lower(reference.interval_start), upper(reference.interval_end))

@@ -1,0 +1,371 @@
+"""The first half of the oracle: contracts, and what leaves (SEMANTICS §3, §4, §10)."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from contracts.claims import Claim
+from contracts.relations import RelationContract
+
+PAIR = "pair"
+
+
+@dataclass(eq=False)
+class Item:
+    """A claim as it counts: with whose source and place, of which value, where."""
+
+    claim: Claim
+    entity: str
+    relation: str
+    source: str
+    granted: str
+    place: tuple[int, int]
+    end: bool
+    value: Any
+    values: set
+    kind: str
+    start: datetime | None
+    stop: datetime | None
+    earliest: datetime | None
+    timeless: bool
+    occurrence: tuple | None
+    gone: set = field(default_factory=set)
+    heir: Item | None = None
+    inputs: list = field(default_factory=list)
+
+
+def before(one: datetime | None, other: datetime | None) -> bool:
+    """Starts in order; None is the open past."""
+    return other is not None and (one is None or one < other)
+
+
+class Said:
+    """All claims up to one cut, replayed: items as they count, and disputes."""
+
+    def __init__(self, claims: list[Claim], contract_of, instants: list[datetime]) -> None:
+        self.claims = sorted(claims, key=lambda c: (c.position.event, c.position.ordinal))
+        self.contract_of = contract_of
+        self.instants = instants
+        self.items: list[Item] = []
+        self.disputes: list[tuple[Claim, list[Item]]] = []
+        self.one: dict[str, set[str]] = {}
+        self.selves: dict[str, set[str]] = {}
+
+    def _names(self, entity: str) -> set[str]:
+        return self.one.get(entity, {entity})
+
+    def _is_self(self, actor: str, entity: str) -> bool:
+        return actor == entity or actor in self.selves.get(entity, set())
+
+    # --- §3 contracts ---------------------------------------------------------------------
+
+    def _class(self, actor: str, granted: str, entity: Any, relation: str) -> str:
+        if granted == "derived" or relation == PAIR:
+            return granted
+        return "self" if self._is_self(actor, entity) else granted
+
+    def _contract(self, relation: str) -> RelationContract:
+        return self.contract_of("same_as" if relation == PAIR else relation)
+
+    def _rank_of(self, actor: str, granted: str, entity: Any, relation: str) -> int:
+        places = self._contract(relation).authority
+        source_class = self._class(actor, granted, entity, relation)
+        if source_class == "derived":
+            return len(places) + 1
+        for wanted in (actor, source_class, "*"):
+            if wanted == actor and actor in {
+                "self", "operator", "user", "sensor", "assistant", "derived", "*",
+            }:  # fmt: skip
+                continue
+            for number, names in enumerate(places):
+                if wanted in names:
+                    return number
+        return len(places)
+
+    def _rank(self, item: Item) -> int:
+        return self._rank_of(item.source, item.granted, item.entity, item.relation)
+
+    def _any(self, item: Item) -> bool:
+        rules = dict(self._contract(item.relation).supersession)
+        source_class = self._class(item.source, item.granted, item.entity, item.relation)
+        return rules.get(source_class, rules.get("*")) == "any"
+
+    def _normal(self, value: Any, relation: str) -> Any:
+        if isinstance(value, str):
+            value = unicodedata.normalize("NFC", value).strip()
+            if self._contract(relation).value_type == "entity" and relation != PAIR:
+                return min(self._names(value))
+        return value
+
+    # --- §4 withdrawal --------------------------------------------------------------------
+
+    def _replay(self) -> None:
+        for claim in self.claims:
+            getattr(self, "_" + claim.stance.value)(claim)
+
+    def _key(self, claim: Claim) -> tuple[Any, str, Any]:
+        if claim.relation in {"same_as", "not_same_as"} and claim.value is not None:
+            return frozenset({claim.entity, claim.value}), PAIR, claim.relation
+        return claim.entity, claim.relation, claim.value
+
+    def _same_key(self, item: Item, entity: Any, relation: str) -> bool:
+        if item.relation != relation:
+            return False
+        return item.entity == entity or (relation != PAIR and item.entity in self._names(entity))
+
+    def _add(self, claim: Claim, *, like: Item | None = None, **fields: Any) -> Item:
+        """Make an item; `like` is what it inherits its validity from."""
+        entity, relation, _ = self._key(claim)
+        validity = claim.validity
+        if validity.start is None and validity.timeless and like is not None:
+            when = {
+                "kind": like.kind,
+                "start": like.start,
+                "stop": like.stop,
+                "earliest": like.earliest,
+                "timeless": like.timeless,
+            }
+        elif validity.start is None and validity.timeless:
+            start = min(claim.observed_at or claim.recorded_at, claim.recorded_at)
+            kind = self._contract(fields.get("relation", relation)).validity.value
+            stop = start + timedelta(microseconds=1) if kind == "at" else None
+            timeless = claim.observed_at is None
+            when = {"kind": kind, "start": start, "stop": stop, "earliest": start, "timeless": timeless}
+        else:
+            when = {
+                "kind": validity.kind.value,
+                "start": validity.start,
+                "stop": validity.end,
+                "earliest": validity.earliest,
+                "timeless": validity.timeless,
+            }
+        item = Item(**{
+            "claim": claim, "entity": entity, "relation": relation, "source": claim.source.actor_id,
+            "granted": claim.source.actor_class, "place": (claim.position.event, claim.position.ordinal),
+            "end": False, "values": set(), "occurrence": None, **when, **fields,
+        })  # fmt: skip
+        if item.relation == PAIR:
+            item.kind, item.start, item.stop, item.earliest = "span", None, None, None
+            item.timeless = False
+        if item.value is not None:
+            item.value = self._normal(item.value, item.relation)
+            item.values = item.values | {item.value}
+        if claim.occurrence_id is not None:
+            item.occurrence = (item.source, claim.occurrence_id)
+        self.items.append(item)
+        return item
+
+    def _extent(self, item: Item) -> set:
+        return {
+            t
+            for t in self.instants
+            if not before(t, item.start) and (item.kind == "since" or item.stop is None or t < item.stop)
+        }
+
+    def _all_gone(self, item: Item) -> bool:
+        return self._extent(item) <= item.gone or self._input_gone(item)
+
+    def _input_gone(self, item: Item) -> bool:
+        return any(self._extent(i) & i.gone or self._input_gone(i) for i in item.inputs)
+
+    def _assert(self, claim: Claim) -> None:
+        inputs: list[Item] = []
+        for reference in claim.inputs:
+            named = self._named(reference, claim)
+            if not named:
+                return
+            inputs += [i for i in self.items if i.claim in named]
+        _, _, value = self._key(claim)
+        granted = "derived" if claim.inputs else claim.source.actor_class
+        item = self._add(claim, value=value, end=claim.stance.value == "end", inputs=inputs, granted=granted)
+        self._same_occurrence(item)
+
+    _end = _assert
+
+    def _same_occurrence(self, item: Item) -> None:
+        """§10: a later mention with the same source id and another date corrects the earlier."""
+        if item.end or item.occurrence is None:
+            return
+        if self._contract(item.relation).cardinality.value != "occurrence":
+            return
+        earlier = [
+            i
+            for i in self.items
+            if i is not item
+            and i.occurrence == item.occurrence
+            and not i.end
+            and i.heir is None
+            and self._same_key(i, item.entity, item.relation)
+        ]
+        old = earlier[-1] if earlier else None
+        if old and (old.start, old.stop) != (item.start, item.stop) and not self._all_gone(old):
+            item.place, item.values = old.place, item.values | old.values
+            old.gone, old.heir = set(self.instants), item
+
+    def _named(self, reference: Any, by: Claim) -> list[Claim]:
+        found = []
+        for claim in self.claims:
+            if claim.event_id != reference.event_id or claim.position >= by.position:
+                continue
+            item = next((i for i in self.items if i.claim is claim), None)
+            key = (claim.entity, claim.relation)
+            if claim.relation == "" and item is not None:
+                key = (item.entity, item.relation)
+            if reference.ordinal is not None and reference.ordinal != claim.position.ordinal:
+                continue
+            if reference.entity is not None and key != (reference.entity, reference.relation):
+                continue
+            if reference.value is not None:
+                said = claim.value if claim.value is not None else item and item.value
+                if said is None or self._normal(said, key[1]) != self._normal(reference.value, key[1]):
+                    continue
+            found.append(claim)
+        return found
+
+    def _current(self, claims: list[Claim]) -> list[Item]:
+        found: list[Item] = []
+        for item in [i for i in self.items if i.claim in claims]:
+            current = item
+            while current.heir is not None:
+                current = current.heir
+            if current not in found:
+                found.append(current)
+        return found
+
+    def _own(self, claim: Claim, entity: Any, relation: str, value: Any) -> list[Item]:
+        return [
+            i
+            for i in self.items
+            if i.heir is None
+            and i.source == claim.source.actor_id
+            and self._same_key(i, entity, relation)
+            and (value is None or (not i.end and i.value == self._normal(value, relation)))
+        ]
+
+    def _targets(self, claim: Claim) -> list[tuple[Item, set]]:
+        found: list[tuple[Item, set]] = []
+        for reference in claim.targets:
+            where = {
+                t
+                for t in self.instants
+                if not reference.has_interval
+                or (not before(t, reference.interval_start)
+                    and (reference.interval_end is None or t < reference.interval_end))
+            }  # fmt: skip
+            if reference.event_id is None:
+                items = self._own(claim, reference.entity, reference.relation, reference.value)
+            else:
+                items = self._current(self._named(reference, claim))
+            found += [(item, where) for item in items]
+        return found
+
+    def _may(self, claim: Claim, item: Item) -> bool:
+        actor, granted = claim.source.actor_id, claim.source.actor_class
+        if actor == item.source or granted == "operator":
+            return True
+        return self._rank_of(actor, granted, item.entity, item.relation) < self._rank(item)
+
+    def _keep(self, claim: Claim, items: list[Item]) -> None:
+        if items:
+            self.disputes.append((claim, items))
+
+    def _retract(self, claim: Claim) -> None:
+        start, stop = claim.validity.start, claim.validity.end
+        stated = {t for t in self.instants if not before(t, start) and (stop is None or t < stop)}
+        if not claim.targets:
+            entity, relation, value = self._key(claim)
+            for item in self._own(claim, entity, relation, value):
+                item.gone |= stated
+            return
+        refused = []
+        for item, where in self._targets(claim):
+            if self._may(claim, item):
+                item.gone |= where & stated
+            elif item not in refused:
+                refused.append(item)
+        self._keep(claim, refused)
+        taken = [c for r in claim.targets for c in self._named(r, claim) if c.source == claim.source]
+        self.disputes = [(c, items) for c, items in self.disputes if c not in taken]
+
+    def _settle(self, claim: Claim) -> None:
+        winners = self._current(self._named(claim.winner, claim))
+        refused = []
+        for item in dict.fromkeys(i for i, _ in self._targets(claim)):
+            beaten_by = [w for w in winners if self._same_key(w, item.entity, item.relation)]
+            if claim.relation:
+                entity, relation, _ = self._key(claim)
+                beaten_by = [w for w in beaten_by if self._same_key(w, entity, relation)]
+            if item in winners or not beaten_by:
+                continue
+            if self._may(claim, item):
+                for winner in beaten_by:
+                    item.gone |= self._extent(winner) - winner.gone
+            else:
+                refused.append(item)
+        self._keep(claim, refused)
+
+    def _dispute(self, claim: Claim) -> None:
+        if claim.targets:
+            about = list(dict.fromkeys(item for item, _ in self._targets(claim)))
+        else:
+            entity, relation, value = self._key(claim)
+            about = [
+                i
+                for i in self.items
+                if i.heir is None and self._same_key(i, entity, relation) and value in {None, i.value}
+            ]
+        self._keep(claim, about)
+
+    def _correct(self, claim: Claim) -> None:
+        found = list(dict.fromkeys(item for item, _ in self._targets(claim)))
+        entity, relation, value = self._key(claim)
+        if relation:
+            reached = [i for i in found if self._same_key(i, entity, relation)]
+            if not reached and len(found) == 1:
+                reached = found
+        else:
+            reached = (
+                found if all(self._same_key(i, found[0].entity, found[0].relation) for i in found) else []
+            )
+        if not reached:
+            if relation and value is not None:
+                self._same_occurrence(self._add(claim, value=value))
+            return
+        standing = [i for i in reached if not self._all_gone(i)]
+        allowed = [i for i in standing if self._may(claim, i)]
+        self._keep(claim, [i for i in standing if i not in allowed])
+        if allowed:
+            self._replace(claim, allowed)
+        elif claim.value is not None:
+            old = max(standing or reached, key=lambda i: i.place)
+            key = self._restated(claim, old)
+            self._same_occurrence(self._add(claim, like=old, end=old.end, **key))
+
+    def _restated(self, claim: Claim, old: Item) -> dict:
+        entity, relation, value = self._key(claim)
+        if not relation:
+            return {
+                "entity": old.entity, "relation": old.relation,
+                "value": old.value if claim.value is None or old.relation == PAIR else claim.value,
+            }  # fmt: skip
+        return {"entity": entity, "relation": relation, "value": old.value if value is None else value}
+
+    def _replace(self, claim: Claim, targets: list[Item]) -> None:
+        old = max(targets, key=lambda i: i.place)
+        key = self._restated(claim, old)
+        own = self._rank_of(claim.source.actor_id, claim.source.actor_class, key["entity"], key["relation"])
+        lent = self._rank_of(old.source, old.granted, key["entity"], key["relation"])
+        who = {"source": old.source, "granted": old.granted}
+        if own < lent or old.granted == "derived":
+            who = {}
+        values = set().union(*(i.values for i in targets))
+        item = self._add(claim, like=old, place=old.place, end=old.end, values=values, **key, **who)
+        if claim.occurrence_id is None:
+            item.occurrence = old.occurrence
+        if claim.validity.start is None and claim.validity.timeless:
+            item.gone = set(old.gone)
+        for target in targets:
+            target.gone, target.heir = set(self.instants), item
