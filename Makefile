@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 TESTS  ?=
 BENCH  ?=
 
-.PHONY: setup demo up test check bench lock clean
+.PHONY: setup demo up test check bench prove lock clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -46,7 +46,11 @@ check: setup
 	$(BIN)/python -m pytest tests/test_tidy.py
 
 bench: setup
-	@$(BIN)/python -m audit.bench $(BENCH)
+	@$(BIN)/python -m tests.bench $(BENCH)
+
+# What takes minutes or needs the public data sets beside the checkout; the rest is in `make test`.
+prove: setup
+	@started=$$(date +%s); $(BIN)/python -m pytest -m slow -s $(TESTS) && echo "make prove: $$(( $$(date +%s) - started )) s"
 
 # The lock, anew, with uv in a throw-away environment. `uv.lock` names the package index, so only
 # its export is committed: hash-pinned, free of index addresses, valid for each Python we support.

@@ -197,13 +197,14 @@ def test_public_logs_survive_kills_of_every_part(tmp_path):
 
     with own_plane() as plane:
         for tenant, command in imports.items():
-            for victim in ("command", Role.WORKER, "redis", Role.API, Role.WORKER):
-                kill_during(plane, tenant, command, victim, tmp_path)
-            [answer] = plane.say(*command)
-            assert (answer["projection_failures"], answer["folded"]) == (0, answer["commit"])
-            calm = [part if part != tenant else f"calm-{tenant}" for part in command]
-            calm[1] = command[1]
-            plane.say(*calm)
+            calm = tuple(
+                part if part != tenant or part == command[1] else f"calm-{tenant}" for part in command
+            )
+            [undisturbed] = plane.say(*calm)
+            disturbed_import(plane, tenant, command, tmp_path, total=undisturbed["commit"])
+            [again] = plane.say(*command)
+            assert (again["projection_failures"], again["repeated"]) == (0, again["events"])
+            assert again["folded"] == again["commit"] == undisturbed["commit"]
         plane.wait_folded(seconds=300)
 
         assert asyncio.run(problems(plane, list(plane.standing()))) == []
@@ -214,26 +215,36 @@ def test_public_logs_survive_kills_of_every_part(tmp_path):
         assert_quiet_fold_is_equal(plane, list(plane.standing()))
 
 
-def kill_during(
-    plane: RunningPlane, tenant: str, command: tuple[str, ...], victim: str | Role, folder: Path
+def disturbed_import(
+    plane: RunningPlane, tenant: str, command: tuple[str, ...], folder: Path, *, total: int
 ) -> None:
-    """Let an import write a little more, and kill the victim while it goes on."""
-    before = plane.standing().get(tenant, (0, 0, 0))[0]
-    importing = plane.begin(*command, "--json", output=folder / "import.jsonl")
-    wait_until(
-        lambda: plane.standing().get(tenant, (0, 0, 0))[0] > before or importing.poll() is not None,
-        what="the import goes on", seconds=60,
-    )  # fmt: skip
-    match victim:
-        case "command":
-            importing.kill()
-        case "redis":
-            plane.kill_redis()
-        case Role():
-            plane.kill(victim)
-    if victim == "command":
+    """Import once while each part in turn is killed: the importing command first, then what it uses."""
+
+    def written() -> int:
+        return plane.standing().get(tenant, (0, 0, 0))[0]
+
+    def reached(share: float) -> None:
+        wait_until(lambda: written() >= share * total, what=f"{share:.0%} are written", seconds=200)
+
+    importing = plane.begin(*command, "--json", output=folder / "killed.jsonl")
+    reached(0.1)
+    importing.kill()
+    importing.wait()
+    assert written() < total, "the import was through before it was killed"
+    output = folder / "import.jsonl"
+    importing = plane.begin(*command, "--json", output=output)
+    try:
+        reached(0.3)
+        plane.kill(Role.WORKER)
+        reached(0.5)
+        plane.kill_redis()
+        reached(0.7)
+        plane.kill(Role.API)
+        reached(0.9)
+        plane.kill(Role.WORKER)
+        assert importing.wait(timeout=300) == 0, output.read_text()
+    finally:
+        importing.kill()
         importing.wait()
-    else:
-        assert importing.wait(timeout=300) == 0, (folder / "import.jsonl").read_text()
     wait_until(plane.is_ready, what="everything is back", seconds=60)
     wait_until(plane.has_redis, what="Redis is back", seconds=60)

@@ -1,0 +1,68 @@
+"""`make bench`: measure on this machine, print a table, and keep the numbers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import structlog
+
+from echoplane._clock import wall_clock
+from tests.bench import ledger_benches, path_benches
+from tests.bench.grounds import grounds
+from tests.bench.measure import Row, table, with_growth
+
+BENCHES = {
+    "append": ledger_benches.appends,
+    "fold": ledger_benches.folds,
+    "equal": ledger_benches.equal_readings,
+    "resolve": ledger_benches.resolves,
+    "visible": path_benches.visible,
+    "ask": path_benches.asks,
+}
+FOLDER = Path(__file__).resolve().parents[2] / "artifacts" / "bench"
+
+
+async def measure(names: list[str], *, large: bool) -> list[Row]:
+    rows: list[Row] = []
+    async with grounds() as at:
+        for name in names:
+            started = time.perf_counter()
+            found = [row async for row in BENCHES[name](at, large=large)]
+            rows += found
+            print(f"{table(found)}\n{name}: {time.perf_counter() - started:.0f} s\n", flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("benches", nargs="*", metavar="BENCH", help=", ".join(BENCHES))
+    parser.add_argument("--large", action="store_true", help="ten times larger too; takes long")
+    given = parser.parse_args()
+    unknown = set(given.benches) - set(BENCHES)
+    if unknown:
+        parser.error(f"no such bench: {', '.join(sorted(unknown))}")
+    # A log line a fold would be measured too.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    started, load = wall_clock(), os.getloadavg()[0]
+
+    rows = asyncio.run(measure(given.benches or list(BENCHES), large=given.large))
+
+    machine = {
+        "cpus": os.cpu_count(), "python": platform.python_version(), "load_before": round(load, 2),
+        "load_after": round(os.getloadavg()[0], 2), "started_at": started.isoformat(timespec="seconds"),
+    }  # fmt: skip
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    file = FOLDER / f"{started:%Y%m%dT%H%M%SZ}.json"
+    document = {"machine": machine, "rows": [row.as_json(growth) for row, growth in with_growth(rows)]}
+    file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    print("median of n; beside: the same done plainly in this run; ratio: to it; x10: to the size before.")
+    print(f"{machine}\nwritten to {file.relative_to(FOLDER.parents[1])}")
+
+
+main()

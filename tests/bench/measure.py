@@ -1,0 +1,92 @@
+"""Medians with their n, and the table that they are printed as."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """
+    One measured thing. `value` is the median of `n` in `unit`; `p95` where single calls are measured.
+
+    `beside` is the same of what it is compared with, measured in the same run.
+    """
+
+    bench: str
+    size: int
+    n: int
+    unit: str
+    value: float
+    p95: float | None = None
+    beside: float | None = None
+    note: str = ""
+
+    def as_json(self, growth: float | None) -> dict[str, Any]:
+        ratio = None if not self.beside else self.value / self.beside
+        return asdict(self) | {"ratio_to_beside": ratio, "ratio_to_size_before": growth}
+
+
+def latencies(*, bench: str, size: int, seconds: Sequence[float], note: str = "", **more: Any) -> Row:
+    """Return a row of single calls, in milliseconds."""
+    ordered = sorted(1_000 * one for one in seconds)
+    p95 = ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))]
+    return Row(
+        bench=bench, size=size, n=len(ordered), unit="ms", value=statistics.median(ordered), p95=p95,
+        note=note, **more,
+    )  # fmt: skip
+
+
+def rate(*, bench: str, size: int, events: int, seconds: Sequence[float], note: str = "", **more: Any) -> Row:
+    """Return a row of runs of `events` each, in events a second."""
+    median = events / statistics.median(seconds)
+    return Row(bench=bench, size=size, n=len(seconds), unit="/s", value=median, note=note, **more)
+
+
+async def timed(call: Callable[[], Awaitable[Any]]) -> float:
+    """Return how many seconds a call took."""
+    started = time.perf_counter()
+    await call()
+    return time.perf_counter() - started
+
+
+def with_growth(rows: Sequence[Row]) -> list[tuple[Row, float | None]]:
+    """Return each row with its ratio to the row of the same bench at the size before."""
+    before: dict[tuple[str, str], Row] = {}
+    found: list[tuple[Row, float | None]] = []
+    for row in rows:
+        last = before.get((row.bench, row.unit))
+        found.append((row, row.value / last.value if last is not None and last.size < row.size else None))
+        before[(row.bench, row.unit)] = row
+    return found
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows for a person."""
+    head = ("bench", "size", "n", "median", "p95", "beside", "ratio", "x10", "")
+    lines = [head, *(_cells(row, growth) for row, growth in with_growth(rows))]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column in {0, len(head) - 1} else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _cells(row: Row, growth: float | None) -> tuple[str, ...]:
+    def shown(value: float | None, unit: str = "") -> str:
+        if value is None:
+            return ""
+        return f"{value:,.0f}{unit}" if value >= 100 else f"{value:.2f}{unit}"
+
+    ratio = row.value / row.beside if row.beside else None
+    return (
+        row.bench, f"{row.size:,}", str(row.n), shown(row.value, f" {row.unit}"), shown(row.p95),
+        shown(row.beside), shown(ratio), shown(growth), row.note,
+    )  # fmt: skip
