@@ -91,8 +91,8 @@ async def ensure_supervisor(settings: Settings, *, mode: Mode, roles: Collection
     """
     folder = DataFolder.at(settings.data_dir)
     async with exclusive(folder.run / START_LOCK):
-        state = living_state(folder)
-        if state is None or state.failure is not None:
+        state = await _settled(folder)
+        if state is None:
             child = _start_supervisor(settings, folder, mode=mode, roles=roles)
         else:
             child = state.process
@@ -109,7 +109,7 @@ async def claim_or_promote(settings: Settings, supervisor: Supervisor) -> PlaneS
     """
     folder = DataFolder.at(settings.data_dir)
     async with exclusive(folder.run / START_LOCK):
-        state = living_state(folder)
+        state = await _settled(folder)
         if state is None:
             with contextlib.suppress(AlreadyRunning):
                 await supervisor.claim()
@@ -126,6 +126,15 @@ async def follow(process: ProcessRecord) -> None:
         asyncio.get_running_loop().add_signal_handler(number, process.signal, signal.SIGTERM)
     while not await process.ended(within_seconds=STOP_SECONDS):
         pass
+
+
+async def _settled(folder: DataFolder) -> PlaneState | None:
+    """Return what a supervisor says that runs and goes on; none once one that was ending has ended."""
+    state = living_state(folder)
+    if state is not None and state.failure is not None:
+        await state.process.ended(within_seconds=STOP_SECONDS)
+        return living_state(folder)
+    return state
 
 
 def _wish(folder: DataFolder, state: PlaneState, *, mode: Mode, roles: Collection[Role]) -> None:
@@ -197,15 +206,17 @@ async def stop_plane(settings: Settings) -> bool:
 
 async def _end_ephemeral(settings: Settings, folder: DataFolder) -> None:
     """End what commands have started for themselves, after a supervisor that was killed too."""
-    state = PlaneState.read(folder)
-    if state is None or state.mode is not Mode.EPHEMERAL:
-        return
-    if state.process.is_alive():
-        await _end_supervisor(state)
-    else:
-        await end_roles(state)
-        await stop_servers(settings)
-        (folder.run / STATE_FILE).unlink(missing_ok=True)
+    # Under the lock of starts: an `up` that comes now either made it stay before, or starts its own after.
+    async with exclusive(folder.run / START_LOCK):
+        state = PlaneState.read(folder)
+        if state is None or state.mode is not Mode.EPHEMERAL:
+            return
+        if state.process.is_alive():
+            await _end_supervisor(state)
+        else:
+            await end_roles(state)
+            await stop_servers(settings)
+            (folder.run / STATE_FILE).unlink(missing_ok=True)
 
 
 async def _end_supervisor(state: PlaneState) -> None:

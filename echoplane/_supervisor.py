@@ -243,13 +243,16 @@ class Supervisor:
 
     async def _stop(self) -> None:
         self._stopping.set()
+        failed = self._state.failure is not None
+        # Whoever comes now waits for our end, instead of using servers that are about to go.
+        self._say(failure=self._state.failure or "it is stopping")
         try:
             for task in self._roles.values():
                 task.cancel()
             await asyncio.gather(*self._roles.values(), return_exceptions=True)
             await stop_servers(self._settings)
         finally:
-            if self._state.failure is None:
+            if not failed:
                 (self._folder.run / STATE_FILE).unlink(missing_ok=True)
             log.info("plane_stopped")
             for descriptor in (self._use_lock, self._lock):

@@ -1,0 +1,117 @@
+"""The query path: discovery proposes and never decides, and a hash names its configuration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from contracts.proposals import Candidate, KeyProposal, Proposal, RouteHit
+from contracts.trails import Question
+from contracts.views import ViewRequest
+from discovery import propose_degraded
+from echoplane._configuration import configuration_hash
+from echoplane._query import Path
+
+NOW = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
+LATER = replace(NOW, valid_at=datetime(2030, 1, 1, tzinfo=UTC))
+WHERE = Question(text="Where does Ann live?", budget_tokens=2_048, disclose_conflicts=False)
+
+
+class Poisoned:
+    """A discovery that was taken over: it proposes what it is told to."""
+
+    def __init__(self, database, change):
+        self._database, self._change = database, change
+
+    async def propose(self, *, tenant, question, view) -> Proposal:
+        honest = await propose_degraded(self._database, tenant=tenant, question=question, view=view)
+        return self._change(replace(honest, degraded=False))
+
+
+def unit(event_id):
+    hit = RouteHit(route="lexical", rank=1, score_ppm=999_999)
+    return Candidate(unit_id=event_id, event_ids=(event_id,), score_ppm=999_999, hits=(hit,))
+
+
+@pytest.fixture
+def poisoned(plane):
+    def make(change) -> Path:
+        return replace(plane.path, discovery=Poisoned(plane.database, change))
+
+    return make
+
+
+async def test_a_candidate_of_another_tenant_shows_nothing(poisoned, remember, turn):
+    await remember("home", turn("I live in Lyon."))
+    [foreign] = await remember("away", turn("My secret is Zanzibar."))
+    path = poisoned(
+        lambda honest: replace(honest, candidates=(unit(foreign.event_ids[0]), *honest.candidates))
+    )
+
+    asked = await path.ask("home", WHERE, NOW, wait_ms=0)
+
+    assert asked.answer.value == "Lyon"
+    assert "Zanzibar" not in "".join(line.text for line in asked.pack.lines)
+    assert foreign.event_ids[0] not in {line.event_id for line in asked.pack.lines}
+
+
+async def test_a_candidate_from_after_the_cut_shows_nothing(poisoned, remember, turn):
+    receipts = await remember("home", turn("I live in Lyon."), turn("I moved to Ghent."))
+    path = poisoned(lambda honest: replace(honest, candidates=(unit(receipts[1].event_ids[0]),)))
+    first = replace(NOW, known_at=datetime.fromisoformat(receipts[0].recorded_at))
+
+    asked = await path.ask("home", WHERE, first, wait_ms=0)
+
+    assert asked.answer.value == "Lyon"
+    assert "Ghent" not in "".join(line.text for line in asked.pack.lines)
+
+
+async def test_scores_and_order_change_no_answer(poisoned, remember, turn):
+    receipts = await remember("home", turn("I live in Lyon."), turn("I moved to Ghent."))
+    units = tuple(unit(receipt.event_ids[0]) for receipt in receipts)
+
+    answers = {
+        (await poisoned(change).ask("home", WHERE, NOW, wait_ms=0)).answer.value
+        for change in (
+            lambda honest: replace(honest, candidates=units),
+            lambda honest: replace(honest, candidates=units[::-1]),
+            lambda honest: replace(honest, candidates=()),
+        )
+    }
+
+    assert answers == {"Ghent"}
+
+
+async def test_a_flood_of_keys_is_bounded_and_the_named_one_is_kept(poisoned, remember, turn):
+    await remember("home", turn("I live in Lyon."))
+    flood = tuple(
+        KeyProposal(entity=f"x{number}", relation="lives_in", score_ppm=999_999, named=False)
+        for number in range(1_000)
+    )
+    path = poisoned(lambda honest: replace(honest, keys=(*flood, *honest.keys)))
+
+    asked = await path.ask("home", WHERE, NOW, wait_ms=0)
+
+    assert asked.answer.value == "Lyon"
+    assert len(asked.resolutions) <= 64
+
+
+async def test_asking_advances_no_commit(plane, remember, turn):
+    await remember("home", turn("I live in Lyon."))
+
+    first, second = [await plane.ask("home", WHERE, LATER) for _ in range(2)]
+
+    assert [one.head for one in await plane.standing()] == [1]
+    assert first.context.content_hash == second.context.content_hash
+    assert first.trail != second.trail
+
+
+def test_whatever_changes_an_answer_changes_the_configuration_hash():
+    base = {"projector": "p", "model_digest": "m", "counter": "c"}
+
+    hashes = {configuration_hash(**base | {name: "other"}) for name in base}
+
+    assert len(hashes | {configuration_hash(**base)}) == len(base) + 1
+    assert configuration_hash(**base) == configuration_hash(**base)
