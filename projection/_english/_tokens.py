@@ -14,7 +14,7 @@ from projection._english._words import word_set
 
 SENTENCE_CHARACTERS_MAX: Final = 600
 """A longer sentence is not read: nobody states a simple fact in it."""
-SENTENCES_MAX: Final = 4_000
+SENTENCES_MAX: Final = 3_000
 """Sentences read of one text; the longest text that is accepted holds fewer unless it is made up."""
 
 _WORD: Final = re.compile(r"\w+(?:[-.'’&/@+]\w+)*|[^\w\s]")
