@@ -41,6 +41,9 @@ def _scenarios(path: Path) -> list[Any]:
     ]
 
 
+EVERY = [*_scenarios(logs.SHARED / "scenarios.json"), *_scenarios(logs.OWN)]
+
+
 def name_of(claim: Claim) -> str:
     return f"{claim.event_id}#{claim.position.ordinal}"
 
@@ -119,7 +122,7 @@ def pure_query(log: Any, query: dict[str, Any]) -> dict[str, Any]:
     return pure_answer(court, query, parse_instant(query["valid_at"], field="valid_at"))
 
 
-@pytest.mark.parametrize("scenario", _scenarios(logs.SHARED / "scenarios.json"))
+@pytest.mark.parametrize("scenario", EVERY)
 def test_pure_core_answers_as_the_scenario_says(scenario):
     log = logs.pure_log(scenario)
 
@@ -218,7 +221,7 @@ class Replayed:
         return answer
 
 
-@pytest.mark.parametrize("scenario", _scenarios(logs.SHARED / "scenarios.json"))
+@pytest.mark.parametrize("scenario", EVERY)
 async def test_real_ledger_answers_as_the_scenario_says(db, clock, scenario):
     ledger = Replayed(db, clock, scenario)
 
