@@ -147,12 +147,25 @@ class Court:
         return self.contracts.of(relation).conflict_window // timedelta(microseconds=1)
 
     def _borne(self, entry: Entry) -> Intervals:
+        # Oldest first, so that each finds its own inputs worked out and no chain is too deep.
+        for source in self._unknown_inputs(entry):
+            self._covers(source)
         return borne(
             entry,
             carried=self._carries,
             cover=self._covers,
             cardinality_of=lambda relation: self.contracts.of(relation).cardinality,
         )
+
+    def _unknown_inputs(self, entry: Entry) -> list[Entry]:
+        found: dict[int, Entry] = {}
+        waiting = list(entry.inputs)
+        while waiting:
+            source = waiting.pop()
+            if source.is_derived and id(source) not in self._cover and id(source) not in found:
+                found[id(source)] = source
+                waiting += source.inputs
+        return sorted(found.values(), key=_said)
 
     def _covers(self, entry: Entry) -> Intervals:
         if id(entry) not in self._cover:

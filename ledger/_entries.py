@@ -148,9 +148,15 @@ def withdrawn_throughout(entry: Entry) -> bool:
 
 def input_withdrawn(entry: Entry) -> bool:
     """Return whether anything it is derived from was withdrawn, be it in part, however far back."""
-    return any(touched(source) for source in entry.inputs)
-
-
-def touched(entry: Entry) -> bool:
-    """Return whether any part of where the entry holds was withdrawn."""
-    return difference(entry.extent, entry.withdrawn) != entry.extent or input_withdrawn(entry)
+    # A loop and a memory, not recursion: derivations build on one another for as long as a log is.
+    waiting = list(entry.inputs)
+    seen: set[int] = set()
+    while waiting:
+        source = waiting.pop()
+        if id(source) in seen:
+            continue
+        seen.add(id(source))
+        if difference(source.extent, source.withdrawn) != source.extent:
+            return True
+        waiting += source.inputs
+    return False

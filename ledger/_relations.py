@@ -128,8 +128,10 @@ def contract_of(form: bytes) -> RelationContract:
             cardinality=Cardinality(fields.pop("cardinality")),
             value_type=fields.pop("value_type"),
             validity=ValidityKind(fields.pop("validity")),
-            authority=tuple(tuple(names) for names in fields.pop("authority")),
-            supersession=tuple((name, Supersession(rule)) for name, rule in fields.pop("supersession")),
+            authority=tuple(tuple(map(_text, names)) for names in fields.pop("authority")),
+            supersession=tuple(
+                (_text(name), Supersession(rule)) for name, rule in fields.pop("supersession")
+            ),
             conflict_window=timedelta(microseconds=fields.pop("conflict_window_us")),
             normalizer=fields.pop("normalizer"),
         )
@@ -139,6 +141,12 @@ def contract_of(form: bytes) -> RelationContract:
         raise BadRequest(field="relation", reason=f"unknown fields: {', '.join(sorted(fields))}")
     check_contract(contract)
     return contract
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a name is text")
+    return value
 
 
 def check_contract(contract: RelationContract) -> None:
@@ -157,7 +165,7 @@ def check_contract(contract: RelationContract) -> None:
     if contract.conflict_window < timedelta(0):
         raise BadRequest(field="conflict_window", reason="is negative")
     names = [name for place in contract.authority for name in place]
-    if not names or not all(contract.authority) or not all(isinstance(name, str) and name for name in names):
+    if not names or not all(contract.authority) or not all(names):
         raise BadRequest(field="authority", reason="a list of places, each with at least one name")
     if len(set(names)) != len(names):
         raise BadRequest(field="authority", reason="names the same source twice")

@@ -10,7 +10,7 @@ from ledger._decide import ENDED, State
 from tests.ledger.oracle import Oracle
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of, logs
 
-SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=60)
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=40)
 
 
 def plain(court, entity, relation, at) -> dict:
@@ -87,3 +87,19 @@ def test_derived_claims_agree_with_the_oracle(commits):
 @given(logs(relations=("home", "tags"), identity=True))
 def test_identity_agrees_with_the_oracle(commits):
     compare(commits, ["home", "tags"])
+
+
+def test_a_chain_of_derivations_as_long_as_a_log_is_decided():
+    length = 3_000
+    worker = {"stream": "s", "kind": "derivation", "actor": {"id": "w", "class": "derived"}}
+    first = {"stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"}}
+    events = [first | {"claims": [{"entity": "ann", "relation": "home", "value": "a"}]}]
+    for number in range(1, length):
+        claim = {"entity": "ann", "relation": f"r{number}", "value": "b", "inputs": [{"event": f"e{number}"}]}
+        events.append(worker | {"claims": [claim]})
+    commits = [[event | {"source_event_id": f"e{number + 1}"}] for number, event in enumerate(events)]
+    claims = claims_in(commits)
+
+    found = court_of(claims, CONTRACTS).decide("ann", f"r{length - 1}", micros(claims[-1].recorded_at))
+
+    assert found.reason is None
