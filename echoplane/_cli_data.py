@@ -109,8 +109,10 @@ def _append_to(plane: Plane, tenant: str) -> Append:
 
 
 def _counted(events: int, first: int, last: int, *, repeated: int) -> str:
-    known = f", {repeated} of them were there already" if repeated else ""
-    return f"{events} events in commits {first} to {last}{known}"
+    what = f"{events} event{'' if events == 1 else 's'}"
+    where = f"commit {first}" if first == last else f"commits {first} to {last}"
+    known = f", {repeated} of them there already" if repeated else ""
+    return f"{what} in {where}{known}"
 
 
 def import_locomo(
