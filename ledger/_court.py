@@ -103,12 +103,15 @@ class Court:
         verdicts = tuple(
             (part, verdict_at(line, at, window_us=window_us)) for part, line in sorted(lines.items())
         )
-        standings = {id(standing.entry): standing for line in lines.values() for standing in line}
-        withdrawn = [standing.entry for standing in standings.values() if covers(standing.gone, at)]
+        # A mention told vaguely is on several lines, and covers elsewhere on each.
+        standings = [standing for line in lines.values() for standing in line]
+        withdrawn = {
+            id(standing.entry): standing.entry for standing in standings if covers(standing.gone, at)
+        }
         return KeyVerdict(
             lines=verdicts,
             reason=self._reason(verdicts, known=bool(lines)),
-            withdrawn=tuple(sorted(withdrawn, key=_said)),
+            withdrawn=tuple(sorted(withdrawn.values(), key=_said)),
             disputes=self._disputes(standings, at),
         )
 
@@ -134,9 +137,9 @@ class Court:
             return MissingReason.NEVER_KNOWN
         return min((_REASON[state] for state in states), key=_ORDER.index)
 
-    def _disputes(self, standings: dict[int, Standing], at: int) -> tuple[Claim, ...]:
+    def _disputes(self, standings: Sequence[Standing], at: int) -> tuple[Claim, ...]:
         """A dispute is open while an entry it is about stands: covers the instant, not withdrawn."""
-        standing_here = {key for key, standing in standings.items() if covers(standing.cover, at)}
+        standing_here = {id(standing.entry) for standing in standings if covers(standing.cover, at)}
         return tuple(
             dispute.claim
             for dispute in self.replay.disputes

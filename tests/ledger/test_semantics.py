@@ -8,7 +8,7 @@ from ledger._claims import micros
 from ledger._court import court_of
 from ledger._decide import ENDED, State
 from tests.ledger.oracle import Oracle
-from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of, logs
+from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instant, instants_of, logs
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=40)
 
@@ -87,6 +87,28 @@ def test_derived_claims_agree_with_the_oracle(commits):
 @given(logs(relations=("home", "tags"), identity=True))
 def test_identity_agrees_with_the_oracle(commits):
     compare(commits, ["home", "tags"])
+
+
+def test_dispute_about_a_vague_mention_is_open_wherever_an_occurrence_it_tells_of_is():
+    visit = {"entity": "box", "relation": "visit", "value": "b"}
+    claims = [
+        {"actor": {"id": "r2", "class": "sensor"}, "claims": [visit | {"valid": {"since": instant(0)}}]},
+        {"actor": {"id": "op", "class": "operator"}, "claims": [visit | {"valid": {"since": instant(4)}}]},
+        {
+            "actor": {"id": "ann", "class": "user"},
+            "claims": [
+                {"stance": "dispute", "targets": [{"event": "e1"}]},
+                visit | {"valid": {"from": instant(1), "to": instant(5)}},
+            ],
+        },
+    ]
+    compare(
+        [
+            [{"stream": "s", "kind": "claim", "source_event_id": f"e{number}", **event}]
+            for number, event in enumerate(claims, start=1)
+        ],
+        ["visit"],
+    )
 
 
 def test_a_chain_of_derivations_as_long_as_a_log_is_decided():
