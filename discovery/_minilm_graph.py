@@ -16,14 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, checker, helper, numpy_helper
 
+from discovery._model import WIDTH
+
 OPSET: Final = 17
 """The first with LayerNormalization."""
-GRAPH_VERSION: Final = 1
-"""Goes into the model digest: raise it when the graph may give other vectors."""
 
 LAYERS: Final = 6
 HEADS: Final = 12
-WIDTH: Final = 384
 HEAD_WIDTH: Final = WIDTH // HEADS
 LAYER_NORM_EPSILON: Final = 1e-12
 # Where the mask is 0 a score sinks by this much, so that its share after softmax is exactly 0 in fp32.

@@ -30,7 +30,6 @@ from echoplane._cli_options import (
     settings_for,
     view_request,
 )
-from echoplane._demo import run_demo
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._settings import Settings
 from echoplane._state import Role
@@ -209,4 +208,7 @@ def demo(
     json: Json = False,
 ) -> int:
     """Show the whole plane on two small logs: eight questions, their proof, and their replay."""
+    # It brings an HTTP client that no other command needs.
+    from echoplane._demo import run_demo  # noqa: PLC0415 -- see above
+
     return EXIT_OK if run(run_demo(data_dir, as_json=json)) else EXIT_VERDICT_FALSE
