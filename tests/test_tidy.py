@@ -173,10 +173,12 @@ def test_a_package_says_what_it_promises_and_what_not(package):
 def test_the_door_of_a_package_is_complete_and_everything_in_it_exists(package):
     module = importlib.import_module(package)
     tree = parsed(ROOT / package / "__init__.py")
+    # Names that `__getattr__` imports when they are asked for stand under TYPE_CHECKING.
+    lazy = [each for node in tree.body if isinstance(node, ast.If) for each in node.body]
     bound = {
         alias.asname or alias.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
+        for node in [*tree.body, *lazy]
+        if isinstance(node, ast.ImportFrom) and node.module not in {"__future__", "typing"}
         for alias in node.names
     } | {
         node.name
@@ -191,6 +193,7 @@ def test_the_door_of_a_package_is_complete_and_everything_in_it_exists(package):
     }
 
     assert sorted(module.__all__) == sorted({name for name in bound | public_modules if name[0] != "_"})
+    assert [name for name in module.__all__ if name not in public_modules and not hasattr(module, name)] == []
 
 
 def test_the_ledger_has_its_doors_and_its_package_imports_nothing():
