@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import platform
+import signal
 import time
 from pathlib import Path
 
@@ -49,6 +50,8 @@ def main() -> None:
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
     # A log line a fold would be measured too.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    # Ended from outside, it must not leave its servers behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     started, load = wall_clock(), os.getloadavg()[0]
 
     rows = asyncio.run(measure(given.benches or list(BENCHES), large=given.large))
