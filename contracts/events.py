@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -19,7 +19,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from contracts import limits
 from contracts.errors import BadRequest
-from contracts.times import KnownAt, Precision, Term, parse_instant, parse_term
+from contracts.identity import IDENTITY
+from contracts.times import KnownAt, Precision, Term, parse_instant, parse_interval, parse_term
 
 
 class Kind(StrEnum):
@@ -61,6 +62,8 @@ STANCES_OF_KIND = {
 }
 """Kinds that carry only these stances; every other emitted kind carries any."""
 
+_MAKING = frozenset({Stance.ASSERT, Stance.CORRECT, Stance.END})
+
 _DEFAULT_STANCE = {
     Kind.CORRECTION: Stance.CORRECT,
     Kind.RETRACTION: Stance.RETRACT,
@@ -85,6 +88,14 @@ def _name(text: str) -> str:
     if len(text.encode()) > limits.NAME_BYTES_MAX:
         raise ValueError(f"has more than {limits.NAME_BYTES_MAX} bytes as UTF-8")
     return text
+
+
+def is_name(value: object) -> bool:
+    """Return whether a value could be the name of an entity."""
+    try:
+        return isinstance(value, str) and len(_name(value)) <= limits.NAME_CHARACTERS_MAX
+    except ValueError:
+        return False
 
 
 Name = Annotated[str, AfterValidator(_name), Field(max_length=limits.NAME_CHARACTERS_MAX)]
@@ -164,10 +175,30 @@ class ValidDraft(_Border):
             raise ValueError("precision goes with at")
         if self.precision is not None and self.precision not in set(Precision):
             raise ValueError(f"precision is one of {', '.join(Precision)}")
-        for name in ("since", "from_", "to", "at"):
-            if (wording := getattr(self, name)) is not None:
-                _read_time(wording, name.rstrip("_"))
         return self
+
+    def term(self, *, offset_minutes: int | None) -> Term | None:
+        """
+        Return when a `since` begins or an `at` happened, at its precision; None for an interval.
+
+        Raises:
+            BadRequest: It is no time in this offset, the source's own.
+        """
+        if self.since is not None:
+            return parse_term(self.since, field="since", offset_minutes=offset_minutes)
+        if self.at is None:
+            return None
+        term = parse_term(self.at, field="at", offset_minutes=offset_minutes)
+        return term if self.precision is None else term.with_precision(Precision(self.precision))
+
+    def bounds(self, *, offset_minutes: int | None) -> tuple[datetime | None, datetime | None]:
+        """
+        Return the bounds of an interval, None where open, UTC.
+
+        Raises:
+            BadRequest: A bound is no time in this offset, or the interval is empty or inverted.
+        """
+        return parse_interval(self.from_, self.to, field="valid", offset_minutes=offset_minutes)
 
 
 class IntervalDraft(_Border):
@@ -176,12 +207,9 @@ class IntervalDraft(_Border):
     from_: str | None = Field(alias="from")
     to: str | None
 
-    @model_validator(mode="after")
-    def _readable(self) -> Self:
-        for name in ("from_", "to"):
-            if (wording := getattr(self, name)) is not None:
-                _read_time(wording, name.rstrip("_"))
-        return self
+    def bounds(self, *, offset_minutes: int | None) -> tuple[datetime | None, datetime | None]:
+        """Return its bounds; raises `BadRequest` where `ValidDraft.bounds` does."""
+        return parse_interval(self.from_, self.to, field="interval", offset_minutes=offset_minutes)
 
 
 class TargetDraft(_Border):
@@ -263,28 +291,34 @@ class EventDraft(_Border):
         return self
 
     @model_validator(mode="after")
-    def _intervals_hold_something(self) -> Self:
+    def _times_can_be_read(self) -> Self:
+        # By the very functions that the fold reads them with, in the source's offset: what is
+        # accepted here must never stop a tenant there.
         offset_minutes = None
         if self.observed_at is not None:
             offset_minutes = parse_term(self.observed_at, field="observed_at").offset_minutes
-        for where, interval in self._intervals():
-            if interval is None or interval.from_ is None or interval.to is None:
-                continue
-            start, end = (
-                parse_term(wording, field=where, offset_minutes=offset_minutes).first
-                for wording in (interval.from_, interval.to)
-            )
-            if start >= end:
-                raise ValueError(f"{where}: the interval is empty or inverted")
+        for where, stated in self._times():
+            try:
+                if isinstance(stated, ValidDraft):
+                    stated.term(offset_minutes=offset_minutes)
+                stated.bounds(offset_minutes=offset_minutes)
+            except BadRequest as error:
+                raise ValueError(f"{where}: {error}") from error
         return self
 
-    def _intervals(self) -> Iterator[tuple[str, IntervalDraft | ValidDraft | None]]:
-        for number, target in enumerate(self.targets):
-            yield f"targets[{number}].interval", target.interval
+    def _times(self) -> Iterator[tuple[str, IntervalDraft | ValidDraft]]:
+        """Yield everything in the event that states a time, with its path."""
+        named = [("winner", self.winner), *_numbered("targets", self.targets)]
         for ordinal, claim in enumerate(self.claims):
-            yield f"claims[{ordinal}].valid", claim.valid
-            for number, target in enumerate(claim.targets or ()):
-                yield f"claims[{ordinal}].targets[{number}].interval", target.interval
+            path = f"claims[{ordinal}]"
+            if claim.valid is not None:
+                yield f"{path}.valid", claim.valid
+            named.append((f"{path}.winner", claim.winner))
+            named += _numbered(f"{path}.targets", claim.targets or ())
+            named += _numbered(f"{path}.inputs", claim.inputs)
+        for path, target in named:
+            if target is not None and target.interval is not None:
+                yield f"{path}.interval", target.interval
 
     def _check_claim(self, claim: ClaimDraft, stance: Stance, *, where: str) -> None:
         targets = claim.targets if claim.targets is not None else self.targets
@@ -296,6 +330,8 @@ class EventDraft(_Border):
             raise ValueError(f"{where}: entity and relation are needed")
         if stance == Stance.ASSERT and claim.value is None:
             raise ValueError(f"{where}.value: an assert needs a value")
+        if claim.relation in IDENTITY and stance in _MAKING and not is_name(claim.value):
+            raise ValueError(f"{where}.value: {claim.relation} takes the name of an entity")
         if stance == Stance.SETTLE and claim.winner is None and self.winner is None:
             raise ValueError(f"{where}.winner: a settle names its winner")
         if claim.inputs and self.kind != Kind.DERIVATION:
@@ -308,12 +344,8 @@ class EventDraft(_Border):
         return claim.stance or _DEFAULT_STANCE.get(self.kind, Stance.ASSERT)
 
 
-def _read_time(wording: str, field: str) -> Term:
-    # Pydantic collects ValueErrors into one report; ours carries the same words.
-    try:
-        return parse_term(wording, field=field)
-    except BadRequest as error:
-        raise ValueError(str(error)) from error
+def _numbered(path: str, targets: Iterable[TargetDraft]) -> list[tuple[str, TargetDraft | None]]:
+    return [(f"{path}[{number}]", target) for number, target in enumerate(targets)]
 
 
 def _read_instant(wording: str, field: str) -> datetime:

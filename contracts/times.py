@@ -40,6 +40,9 @@ class Precision(StrEnum):
         return self in {Precision.YEAR, Precision.MONTH, Precision.DAY}
 
 
+YEAR_MAX: Final = 9998
+"""The last year that a term can name, in the source's own offset: what comes after it has an open end."""
+
 _MILLISECOND_DIGITS: Final = 3
 _OFFSET_HOURS_MAX: Final = 14
 _MINUTES_MAX: Final = 59
@@ -157,6 +160,22 @@ def parse_instant(wording: str, *, field: str) -> datetime:
     return term.first
 
 
+def parse_interval(
+    from_: str | None, to: str | None, *, field: str, offset_minutes: int | None
+) -> tuple[datetime | None, datetime | None]:
+    """
+    Read a half-open interval: each bound is the first instant of its term, None is open. UTC.
+
+    Raises:
+        BadRequest: A bound is no term, or the interval is empty or inverted.
+    """
+    start = None if from_ is None else parse_term(from_, field="from", offset_minutes=offset_minutes).first
+    end = None if to is None else parse_term(to, field="to", offset_minutes=offset_minutes).first
+    if start is not None and end is not None and start >= end:
+        raise BadRequest(field=field, reason="the interval is empty or inverted")
+    return start, end
+
+
 def format_instant(instant: datetime, *, offset_minutes: int = 0) -> str:
     """Write an instant as ISO 8601 with microseconds only where there are any, never without a zone."""
     local = instant.astimezone(timezone(timedelta(minutes=offset_minutes)))
@@ -201,6 +220,9 @@ def _after(local: datetime, precision: Precision, *, field: str) -> datetime:
                 after = _add_months(local, 1)
             case _:
                 after = local + _STEPS[precision]
+        past = datetime(YEAR_MAX + 1, 1, 1, tzinfo=local.tzinfo)
+        if after > past:
+            raise BadRequest(field=field, reason=f"reaches past the year {YEAR_MAX}")
         return after.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise BadRequest(field=field, reason=f"out of range: {error}") from error

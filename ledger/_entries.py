@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from contracts.claims import DERIVED, SELF, Claim, Source, Validity, ValidityKind
+from contracts.identity import IDENTITY
 from contracts.relations import RelationContract
 from ledger._intervals import (
     ALWAYS,
@@ -24,7 +25,7 @@ from ledger._intervals import (
     union,
     upper,
 )
-from ledger._relations import IDENTITY, rank_of, replaces_any
+from ledger._relations import rank_of, replaces_any
 
 Place: TypeAlias = tuple[int, int]
 """(event position, ordinal): the total order of claims."""

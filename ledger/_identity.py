@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contracts.claims import OPERATOR, Claim
+from contracts.identity import IDENTITY, NOT_SAME_AS, SAME_AS
 from ledger._decide import Side, State, judge
 from ledger._entries import NOBODY, Entry, Identity
-from ledger._relations import IDENTITY, NOT_SAME_AS, SAME_AS, Contracts
+from ledger._relations import Contracts
 from ledger._values import normal_form
 from ledger._withdrawal import Replay
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 
 from contracts.claims import Claim, Position, ProjectedClaim, Source, Span, TargetRef
 from contracts.errors import BadRequest
 from contracts.events import Event, Stance, TargetDraft
+from contracts.identity import IDENTITY
 from ledger._claims import NO_KEY
 from ledger._relations import Contracts
-from ledger._validity import interval_of, validity_of
+from ledger._validity import validity_of
 
 _AIMED = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
 
@@ -68,7 +70,7 @@ def _claim(
         epoch=epoch,
         entity=item.draft.entity or NO_KEY,
         relation=relation,
-        value=item.draft.value,
+        value=_value(item.draft.value, relation),
         stance=item.stance,
         validity=validity_of(
             item.draft.valid,
@@ -91,6 +93,13 @@ def _claim(
     )
 
 
+def _value(value: object, relation: str) -> object:
+    # Spelt as the border spells every other name, so that both mean one entity.
+    if relation in IDENTITY and isinstance(value, str):
+        return unicodedata.normalize("NFC", value).strip()
+    return value
+
+
 def _reference(target: TargetDraft, event: Event, event_id_of: Callable[[str], str | None]) -> TargetRef:
     event_id = target.event
     if target.source_event_id is not None:
@@ -99,10 +108,8 @@ def _reference(target: TargetDraft, event: Event, event_id_of: Callable[[str], s
         event_id = event_id_of(target.source_event_id) or ""
     start, end = (None, None)
     if target.interval is not None:
-        start, end = interval_of(
-            target.interval.from_,
-            target.interval.to,
-            offset_minutes=None if event.observed is None else event.observed.offset_minutes,
+        start, end = target.interval.bounds(
+            offset_minutes=None if event.observed is None else event.observed.offset_minutes
         )
     return TargetRef(
         event_id=event_id,

@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from contracts.claims import Claim, TargetRef
+from contracts.identity import IDENTITY, SAME_AS
 from contracts.relations import RelationContract
 from ledger._claims import NO_KEY, canonical
 from ledger._entries import Entry, Identity
 from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
-from ledger._relations import IDENTITY, SAME_AS, Contracts
+from ledger._relations import Contracts
 from ledger._values import normal_form
 
 

@@ -14,15 +14,15 @@ from typing import Final
 
 from contracts.claims import ASSISTANT, DERIVED, OPERATOR, SELF, SENSOR, USER, ValidityKind
 from contracts.errors import BadRequest
+from contracts.identity import IDENTITY as _IDENTITY
+from contracts.identity import SAME_AS
 from contracts.lexicon import CARDINALITY_OF
 from contracts.relations import OTHERS, Cardinality, RelationContract, Supersession, default_contract
 from ledger._claims import canonical
 from ledger._values import NORMALIZERS
 
-SAME_AS: Final = "same_as"
-NOT_SAME_AS: Final = "not_same_as"
-IDENTITY: Final = frozenset({SAME_AS, NOT_SAME_AS})
-"""Relations that say which entities are one. Their contract is fixed: nobody is `self` on them."""
+IDENTITY: Final = _IDENTITY
+"""Their contract is fixed: nobody is `self` on them."""
 
 VALUE_TYPES: Final = frozenset(
     {"entity", "text", "number", "instant", "date", "interval", "boolean", "place", "json"}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from contracts.claims import Validity, ValidityKind
-from contracts.errors import BadRequest
 from contracts.events import Stance, ValidDraft
-from contracts.times import Precision, Term, parse_term
+from contracts.times import Term
 from ledger._claims import UNSTATED
 
 _ALL_TIME = Validity(kind=ValidityKind.SPAN, start=None, end=None, earliest=None, timeless=False)
@@ -28,7 +27,7 @@ def validity_of(
     states none means all time.
 
     Raises:
-        BadRequest: The interval is empty or inverted.
+        BadRequest: A time cannot be read; the draft's own validator refused such already.
     """
     if valid is None:
         if stance == Stance.CORRECT:
@@ -39,16 +38,12 @@ def validity_of(
             default_kind, observed_at=None if observed is None else observed.first, recorded_at=recorded_at
         )
     offset_minutes = None if observed is None else observed.offset_minutes
-    if valid.since is not None:
-        latest = recorded_at if observed is None else min(observed.first, recorded_at)
-        return _since(parse_term(valid.since, field="since", offset_minutes=offset_minutes), latest)
+    term = valid.term(offset_minutes=offset_minutes)
+    if term is None:
+        return _exact(ValidityKind.SPAN, *valid.bounds(offset_minutes=offset_minutes))
     if valid.at is not None:
-        term = parse_term(valid.at, field="at", offset_minutes=offset_minutes)
-        if valid.precision is not None:
-            term = term.with_precision(Precision(valid.precision))
         return _exact(ValidityKind.AT, term.first, term.after)
-    start, end = interval_of(valid.from_, valid.to, offset_minutes=offset_minutes)
-    return _exact(ValidityKind.SPAN, start, end)
+    return _since(term, recorded_at if observed is None else min(observed.first, recorded_at))
 
 
 def default_validity(kind: ValidityKind, *, observed_at: datetime | None, recorded_at: datetime) -> Validity:
@@ -62,22 +57,6 @@ def default_validity(kind: ValidityKind, *, observed_at: datetime | None, record
     end = start + timedelta(microseconds=1) if kind == ValidityKind.AT else None
     timeless = observed_at is None
     return Validity(kind=kind, start=start, end=end, earliest=None if timeless else start, timeless=timeless)
-
-
-def interval_of(
-    from_: str | None, to: str | None, *, offset_minutes: int | None
-) -> tuple[datetime | None, datetime | None]:
-    """
-    Read a half-open interval: each bound is the first instant of its term, None is open.
-
-    Raises:
-        BadRequest: It is empty or inverted.
-    """
-    start = None if from_ is None else parse_term(from_, field="from", offset_minutes=offset_minutes).first
-    end = None if to is None else parse_term(to, field="to", offset_minutes=offset_minutes).first
-    if start is not None and end is not None and start >= end:
-        raise BadRequest(field="valid", reason="the interval is empty or inverted")
-    return start, end
 
 
 def _since(term: Term, latest: datetime) -> Validity:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from contracts.claims import DERIVED, OPERATOR, Claim, Source, Validity, ValidityKind
 from contracts.events import Stance
+from contracts.identity import IDENTITY
 from contracts.relations import Cardinality
 from ledger._claims import NO_KEY, UNSTATED
 from ledger._entries import (
@@ -35,7 +36,7 @@ from ledger._intervals import (
     upper,
 )
 from ledger._register import Register, key_and_value, place_of
-from ledger._relations import IDENTITY, Contracts
+from ledger._relations import Contracts
 from ledger._validity import default_validity
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from contracts.claims import ASSISTANT, ProjectedClaim
-from contracts.events import ClaimDraft, Event, Kind, Stance, ValidDraft
-from contracts.limits import EXTRACTED_CLAIMS_MAX, NAME_CHARACTERS_MAX
+from contracts.errors import BadRequest
+from contracts.events import ClaimDraft, Event, Kind, Stance, ValidDraft, is_name
+from contracts.limits import EXTRACTED_CLAIMS_MAX
 from projection._english import EnglishReader
 from projection._language import Finding, Language, Speaker, StatedValidity
 from projection._structured import structured
@@ -41,15 +42,26 @@ class RuleProjector:
 
     def _read(self, text: str, speaker: Speaker, *, occurrence_id: str | None) -> list[ProjectedClaim]:
         findings = [finding for language in self._languages for finding in language.read(text, speaker)]
-        fitting = [finding for finding in findings if _fits(finding)][:EXTRACTED_CLAIMS_MAX]
+        fitting = [finding for finding in findings if _fits(finding, speaker)][:EXTRACTED_CLAIMS_MAX]
         # An id of the source's own names one occurrence: it cannot be shared out over several.
         shared = occurrence_id if len(fitting) == 1 else None
         return [_claim(ordinal, finding, shared) for ordinal, finding in enumerate(fitting)]
 
 
-def _fits(finding: Finding) -> bool:
-    names = (finding.entity, finding.value or "x")
-    return all(name.strip() and len(name) <= NAME_CHARACTERS_MAX for name in names)
+def _fits(finding: Finding, speaker: Speaker) -> bool:
+    """Return whether a claim can say it: a text must never stop a tenant, whatever it says."""
+    if not is_name(finding.entity) or not is_name(finding.value or "x"):
+        return False
+    valid = _valid(finding.valid)
+    if valid is None:
+        return True
+    offset_minutes = None if speaker.observed is None else speaker.observed.offset_minutes
+    try:
+        valid.term(offset_minutes=offset_minutes)
+        valid.bounds(offset_minutes=offset_minutes)
+    except BadRequest:
+        return False
+    return True
 
 
 def _claim(ordinal: int, finding: Finding, occurrence_id: str | None) -> ProjectedClaim:
