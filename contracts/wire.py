@@ -300,7 +300,9 @@ class VerifyAnswer(Wire):
     What a recomputation of everything found. `ok` is false with at least one problem.
 
     `head` is the hash that the log ends at: kept elsewhere, it proves later that nothing before it
-    was changed. `problems` are the first ones, `problems_count` is all.
+    was changed. `cells` stand at the newest folded commit; all were held against the claims at `cuts`
+    of the `changes` commits at which any of them changed, and fewer cuts is a sample. `problems` are
+    the first ones, `problems_count` is all.
     """
 
     tenant: str
@@ -309,6 +311,9 @@ class VerifyAnswer(Wire):
     events: int
     erased: int
     claims: int
+    cells: int
+    cuts: int
+    changes: int
     trails: int
     head: str
     problems: list[str]

@@ -175,14 +175,15 @@ async def _import_batch(plane: Plane, tenant: str, batch: Batch) -> ImportAnswer
 
 
 def verify(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:
-    """Recompute the whole log: chain, hashes, decryption, seals. Exit 1 if anything differs."""
+    """Recompute everything: chain, hashes, seals, and cells from claims. Exit 1 if anything differs."""
     answer = run(_verify(settings_for(data_dir), checked_tenant(tenant)))
     if json:
         print_json(answer)
     else:
         print_line(
             f"{answer.tenant}: {'ok' if answer.ok else 'BROKEN'}, {answer.commits} commits, "
-            f"{answer.events} events, {answer.claims} claims, head {answer.head}"
+            f"{answer.events} events, {answer.claims} claims, {answer.cells} cells "
+            f"(at {answer.cuts} of {answer.changes} commits), head {answer.head}"
         )
         for problem in answer.problems:
             print_line(f"  {problem}")

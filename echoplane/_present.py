@@ -40,7 +40,7 @@ from contracts.wire import (
     ViewAnswer,
 )
 from ledger.log import RecalledContext, StoredContext, VerifyReport
-from ledger.resolve import History, Rectangle
+from ledger.resolve import CellsReport, History, Rectangle
 
 
 def receipt_answer(receipt: Receipt) -> ReceiptAnswer:
@@ -218,18 +218,21 @@ def context_form_answer(stored: RecalledContext) -> StoredContextAnswer:
     )
 
 
-def verify_answer(report: VerifyReport) -> VerifyAnswer:
+def verify_answer(report: VerifyReport, cells: CellsReport) -> VerifyAnswer:
     return VerifyAnswer(
         tenant=report.tenant,
-        ok=report.intact,
+        ok=report.intact and cells.intact,
         commits=report.commits,
         events=report.events,
         erased=report.erased,
         claims=report.claims,
+        cells=cells.cells,
+        cuts=cells.cuts,
+        changes=cells.commits,
         trails=report.trails,
         head=report.head.hash.hex(),
-        problems=[str(problem) for problem in report.problems],
-        problems_count=report.problems_count,
+        problems=[str(problem) for problem in (*report.problems, *cells.problems)],
+        problems_count=report.problems_count + cells.problems_count,
     )
 
 

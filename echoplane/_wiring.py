@@ -50,7 +50,7 @@ from echoplane._state import Role
 from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
 from ledger import log as ledger_log
-from ledger.resolve import history, pin, resolve
+from ledger.resolve import history, pin, resolve, verify_cells
 from packing import ApproximateCounter
 from projection import RuleProjector
 
@@ -129,7 +129,9 @@ class Plane:
         return present.event_answer(tenant, await ledger_log.read_event(self.database, tenant, event_id))
 
     async def verify(self, tenant: str) -> VerifyAnswer:
-        return present.verify_answer(await ledger_log.verify(self.database, tenant))
+        """Recompute the log, then hold what was folded from it against its claims."""
+        report = await ledger_log.verify(self.database, tenant)
+        return present.verify_answer(report, await verify_cells(self.database, tenant))
 
     # --- reads -------------------------------------------------------------------------------
 

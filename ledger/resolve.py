@@ -2,7 +2,8 @@
 Decide what is current: the only door that does, and it takes no score, rank or similarity.
 
 Promises: every answer is a pure function of (key, valid time, cut, epoch). It is looked up in cells
-by one indexed probe, worked out again from the claims that it lists, and refused if the two differ.
+by one indexed probe, worked out again from the claims that it lists, and refused if the two differ;
+a key with more claims than an answer lists is answered from its cell, which `verify_cells` proves.
 Does not promise: that an answer is true; it is what the ledger was told, with who told it.
 """
 
@@ -32,10 +33,22 @@ from ledger._long import long_keys
 from ledger._pin import pin
 from ledger._relations import Contracts
 from ledger._timeline import claims_of_cell
+from ledger._verify_cells import CellsReport, verify_cells
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader
 
-__all__ = ["History", "Rectangle", "history", "members_of", "occurrences", "pin", "resolve", "resolve_many"]
+__all__ = [
+    "CellsReport",
+    "History",
+    "Rectangle",
+    "history",
+    "members_of",
+    "occurrences",
+    "pin",
+    "resolve",
+    "resolve_many",
+    "verify_cells",
+]
 
 
 async def resolve(

@@ -201,6 +201,7 @@ def test_what_was_emitted_is_resolved_asked_replayed_and_verified(run, emit):
     code, out, _ = run("verify", "--tenant", "ann")
     verified = VerifyAnswer.model_validate_json(out[0])
     assert (code, verified.ok, verified.commits, verified.events) == (0, True, 2, 2)
+    assert (verified.cells, verified.cuts, verified.changes) == (2, 2, 2)
 
 
 def test_a_changed_claim_is_a_mismatch_and_exits_1(run, emit, data_dir):
@@ -216,6 +217,18 @@ def test_a_changed_claim_is_a_mismatch_and_exits_1(run, emit, data_dir):
     )
     assert (replayed[0], json.loads(replayed[1][0])["verdict"]) == (1, "mismatch")
     assert (verified[0], json.loads(verified[1][0])["ok"]) == (1, False)
+
+
+def test_a_changed_cell_is_found_by_verify(run, emit, data_dir):
+    emit("forged", *TURNS)
+    run("resolve", "Ann", "lives_in", "--tenant", "forged")
+    tamper(data_dir, "UPDATE cell SET state = 'ended' WHERE tenant = 'forged' AND upper_inf(known)")
+
+    code, out, _ = run("verify", "--tenant", "forged")
+
+    answer = VerifyAnswer.model_validate_json(out[0])
+    assert (code, answer.ok, answer.problems_count) == (1, False, len(answer.problems))
+    assert {problem.split(": ")[1] for problem in answer.problems} == {"cell"}
 
 
 def tamper(data_dir, statement):
