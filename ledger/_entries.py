@@ -37,7 +37,8 @@ class Identity:
     Which entities are one at a cut.
 
     `root` maps an entity to the representative of those it is merged with (itself where absent);
-    `self_root` likewise, over the pairs alone that an operator states or that both state.
+    `self_root` likewise, for those whose every name is joined by pairs that an operator states or
+    that both state.
     """
 
     root: Mapping[str, str]
@@ -48,10 +49,16 @@ class Identity:
         return self.root.get(name, name)
 
     def is_self(self, actor_id: str, entity: str) -> bool:
-        """Return whether the actor is the entity: the same name, or one by pairs that suffice for it."""
-        if actor_id == entity:
-            return True
-        return self.self_root.get(actor_id, actor_id) == self.self_root.get(entity, entity)
+        """
+        Return whether the actor is the entity, under every name that it has.
+
+        One name in common is not enough: whoever merges himself with another would speak, under
+        his own name, as the other.
+        """
+        if entity not in self.root:
+            return actor_id == entity
+        own = self.self_root.get(entity)
+        return own is not None and self.self_root.get(actor_id) == own
 
 
 NOBODY = Identity(root={}, self_root={})

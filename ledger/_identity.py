@@ -70,6 +70,7 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
     components = _components(same)
     members: dict[str, tuple[str, ...]] = {}
     root: dict[str, str] = {}
+    self_root: dict[str, str] = {}
     for component in components:
         inside = [pair for pair in same if pair.one in component]
         splitting = [
@@ -86,9 +87,9 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
         representative = min(component)
         members[representative] = tuple(sorted(component))
         root.update(dict.fromkeys(component, representative))
-    self_root: dict[str, str] = {}
-    for component in _components([pair for pair in same if pair.is_self and pair.one in root]):
-        self_root.update({entity: min(component) for entity in component})
+        # One name joined by less is enough that nobody speaks for all of them.
+        if component in _components([pair for pair in inside if pair.is_self]):
+            self_root.update(dict.fromkeys(component, representative))
     return Merges(identity=Identity(root=root, self_root=self_root), members=members, contested=contested)
 
 

@@ -58,7 +58,8 @@ class Said:
         return self.one.get(entity, {entity})
 
     def _is_self(self, actor: str, entity: str) -> bool:
-        return actor == entity or actor in self.selves.get(entity, set())
+        # Under each of its names: else Mallory, made one with Ann by himself, would speak as her.
+        return all(actor == name or actor in self.selves.get(name, set()) for name in self._names(entity))
 
     # --- §3 contracts ---------------------------------------------------------------------
 
