@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from discovery._client import Client
 from discovery._degraded import propose_degraded, typed_state_proposal
 from discovery._embedder import Embedder, Vectors
+from discovery._grounding import grounded, speaks_of_self, spellings
 from discovery._keeper import drop_index
 from discovery._model import MODEL_DIGEST
 from discovery._names import TenantNames, tenant_names
@@ -31,10 +32,13 @@ __all__ = [
     "decode_proposal",
     "drop_index",
     "encode_proposal",
+    "grounded",
     "load_minilm",
     "plan_question",
     "propose_degraded",
     "serve",
+    "speaks_of_self",
+    "spellings",
     "tenant_names",
     "typed_state_proposal",
 ]

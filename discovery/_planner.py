@@ -42,7 +42,7 @@ _FRAME: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "myself"})
+FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "myself"})
 # Someone may be called Will, and something It: such a name must be capitalized inside the sentence.
 _COMMON: Final = STOP_WORDS | {"may", "might", "would", "could", "shall", "must", "march", "august", "mark"}
 
@@ -96,7 +96,7 @@ def _find_entities(tokens: Sequence[Token], names: TenantNames) -> tuple[tuple[s
             spelled = tuple(token.word for token in tokens[at : at + length])
             found.update(dict.fromkeys(_best_spelling(names.entities[spelled], tokens[at : at + length])))
             taken.update(range(at, at + length))
-        elif names.user is not None and tokens[at].word in _FIRST_PERSON:
+        elif names.user is not None and tokens[at].word in FIRST_PERSON:
             found[names.user] = None
         at += max(1, length)
     return tuple(found)[:ENTITIES_MAX], frozenset(taken)

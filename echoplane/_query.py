@@ -8,7 +8,7 @@ and the ledger decides: what is proposed is read again from the ledger at the pi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -24,6 +24,7 @@ from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import View, ViewRequest
 from discovery import propose_degraded
 from echoplane._digests import KeyedDigests
+from echoplane._reading import Users, read_question
 from ledger.closure import close
 from ledger.log import (
     Database,
@@ -67,6 +68,7 @@ class Path:
     discovery: Discovery
     counter: TokenCounter
     configuration_hash: str
+    users: Users = field(default_factory=Users)
 
     async def ask(self, tenant: str, question: Question, request: ViewRequest, *, wait_ms: int) -> Asked:
         """
@@ -140,11 +142,17 @@ class Path:
         return tuple(event_id for event_id in named if isinstance(found.get(event_id), ErasedEvent))
 
     async def _propose(self, tenant: str, question: Question, view: View) -> Proposal:
+        """Ask discovery for candidates, and the record for what the question names."""
         try:
-            return await self.discovery.propose(tenant=tenant, question=question, view=view)
+            proposal = await self.discovery.propose(tenant=tenant, question=question, view=view)
         except Unavailable as error:
             log.warning("discovery_unavailable", part=error.part)
-            return await propose_degraded(self.database, tenant=tenant, question=question, view=view)
+            proposal = await propose_degraded(self.database, tenant=tenant, question=question, view=view)
+        async with self.database.snapshot(tenant) as connection:
+            keys = await tenant_keys(self.database, tenant, connection)
+            return await read_question(
+                connection, keys, question=question, view=view, proposal=proposal, users=self.users
+            )
 
     async def _build(
         self, tenant: str, *, question: Question, view: View, proposal: Proposal, configuration_hash: str

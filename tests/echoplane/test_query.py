@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contracts.proposals import Candidate, KeyProposal, Proposal, RouteHit
+from contracts.proposals import Candidate, KeyProposal, Operation, Proposal, RouteHit
 from contracts.trails import Question
 from contracts.views import ViewRequest
 from discovery import propose_degraded
@@ -96,6 +96,78 @@ async def test_a_flood_of_keys_is_bounded_and_the_named_one_is_kept(poisoned, re
 
     assert asked.answer.value == "Lyon"
     assert len(asked.resolutions) <= 64
+
+
+AVOWED = KeyProposal(entity="Bob", relation="lives_in", score_ppm=1_000_000, named=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda honest: replace(honest, keys=(AVOWED,)),
+        lambda honest: replace(honest, keys=(AVOWED,), plan=replace(honest.plan, entities=("Bob",))),
+        lambda honest: replace(honest, keys=(AVOWED, *(replace(key, named=False) for key in honest.keys))),
+        lambda honest: replace(honest, keys=(replace(AVOWED, entity="Ann", relation="works_at"),)),
+        lambda honest: replace(honest, keys=(), candidates=(), plan=replace(honest.plan, entities=())),
+        lambda honest: replace(honest, plan=replace(honest.plan, relations=("works_at", "married_to"))),
+    ],
+)
+async def test_no_proposal_can_choose_the_key_that_is_answered(poisoned, remember, turn, change):
+    await remember("home", turn("I live in Lyon. I work at Acme."), turn("I live in Sofia.", who="Bob"))
+
+    answer = (await poisoned(change).ask("home", WHERE, NOW, wait_ms=0)).answer
+
+    assert (answer.status, answer.value) == ("answered", "Lyon")
+
+
+async def test_no_proposal_can_hide_half_of_a_question_or_what_it_asks_to_be_done(poisoned, remember, turn):
+    await remember("home", turn("I live in Lyon."), turn("I live in Sofia.", who="Bob"))
+    both = replace(WHERE, text="Where do Ann and Bob live?")
+    whether = replace(WHERE, text="Does Ann live in Sofia?")
+
+    def one(honest):
+        state = replace(honest.plan, operation=Operation.CURRENT_STATE, surface="value", entities=("Ann",))
+        return replace(honest, plan=state, keys=(replace(AVOWED, entity="Ann"),))
+
+    answers = [(await poisoned(one).ask("home", text, NOW, wait_ms=0)).answer for text in (both, whether)]
+
+    assert [answer.status for answer in answers] == ["evidence", "evidence"]
+
+
+async def test_a_name_that_no_database_can_hold_costs_nothing(poisoned, remember, turn):
+    await remember("home", turn("I live in Lyon."))
+    path = poisoned(lambda honest: replace(honest, plan=replace(honest.plan, entities=("\0", "\udfff"))))
+
+    answer = (await path.ask("home", WHERE, NOW, wait_ms=0)).answer
+
+    assert (answer.status, answer.value) == ("answered", "Lyon")
+
+
+async def test_nobody_but_the_only_user_is_meant_by_the_first_person(poisoned, remember, turn):
+    path = poisoned(
+        lambda honest: replace(honest, keys=(AVOWED,), plan=replace(honest.plan, entities=("Ann", "Bob")))
+    )
+    mine = replace(WHERE, text="Where do I live?")
+
+    await remember("home", turn("I live in Lyon."))
+    alone = (await path.ask("home", mine, NOW, wait_ms=0)).answer
+    await remember("home", turn("I live in Sofia.", who="Bob"))
+    both = (await path.ask("home", mine, NOW, wait_ms=0)).answer
+
+    assert (alone.status, alone.value) == ("answered", "Lyon")
+    assert both.value is None
+
+
+async def test_a_key_under_another_name_of_the_entity_is_named(plane, remember, turn):
+    same = {"entity": "Annie", "relation": "same_as", "value": "Ann"}
+    operator = {"actor": {"id": "Olga", "class": "operator"}}
+    await remember("home", turn("I live in Lyon."), turn("They are one.", claims=[same]) | operator)
+
+    answer = (
+        await plane.path.ask("home", replace(WHERE, text="Where does Annie live?"), NOW, wait_ms=0)
+    ).answer
+
+    assert (answer.status, answer.value) == ("answered", "Lyon")
 
 
 async def test_asking_advances_no_commit(plane, remember, turn):
