@@ -31,6 +31,12 @@ _LINES: Final = sa.text(
     "WHERE l.tenant = :tenant AND l.epoch = :epoch AND l.entity = k.entity AND l.relation = k.relation "
     "OFFSET 0) AS l"
 )
+_LINES_AT: Final = sa.text(
+    "SELECT l.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:parts AS text[])) "
+    "AS k(entity, relation, part) CROSS JOIN LATERAL (SELECT l.line, l.entity, l.relation, l.part, l.tail "
+    "FROM line l WHERE l.tenant = :tenant AND l.epoch = :epoch AND l.entity = k.entity "
+    "AND l.relation = k.relation AND l.part = k.part OFFSET 0) AS l"
+)
 _CELLS: Final = (
     "SELECT c.* FROM unnest(CAST(:lines AS bigint[])) AS k(line) CROSS JOIN LATERAL ("
     "SELECT c.cell, c.line, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, "
@@ -113,16 +119,21 @@ class Cells:
             "entities": [entity for entity, _ in ordered],
             "relations": [relation for _, relation in ordered],
         }
-        return [
-            LineRow(
-                line_id=row.line,
-                entity=row.entity,
-                relation=row.relation,
-                part=row.part,
-                tail=None if row.tail is None else bytes(row.tail),
-            )
-            for row in await self.conn.execute(_LINES, parameters)
-        ]
+        return [_row_of(row) for row in await self.conn.execute(_LINES, parameters)]
+
+    async def lines_at(self, wanted: Iterable[tuple[Key, str]]) -> list[LineRow]:
+        """Return those of the lines, each by key and stored part, that are there."""
+        ordered = sorted(set(wanted))
+        if not ordered:
+            return []
+        parameters = {
+            "tenant": self.tenant,
+            "epoch": self.epoch,
+            "entities": [key[0] for key, _ in ordered],
+            "relations": [key[1] for key, _ in ordered],
+            "parts": [part for _, part in ordered],
+        }
+        return [_row_of(row) for row in await self.conn.execute(_LINES_AT, parameters)]
 
     async def reached(self, keys: Iterable[Key]) -> set[Key]:
         """Return those of the keys that claims elsewhere bear on."""
@@ -183,6 +194,7 @@ class Cells:
     async def write(self, lines: Sequence[Line]) -> None:
         """Write what became of the lines: new ones, tails, closed cells, and new cells."""
         new = [line for line in lines if line.line_id is None]
+        moved = [line for line in lines if line.line_id is not None and line.tail != line.stored_tail]
         if new:
             parameters = {
                 "tenant": self.tenant,
@@ -195,7 +207,6 @@ class Cells:
             by_name = {(line.entity, line.relation, line.part): line for line in new}
             for row in await self.conn.execute(_INSERT_LINES, parameters):
                 by_name[row.entity, row.relation, row.part].line_id = row.line
-        moved = [line for line in lines if line not in new and line.tail != line.stored_tail]
         if moved:
             await self.conn.execute(
                 _UPDATE_TAILS,
@@ -246,6 +257,16 @@ def stored_part(part: str, keys: TenantKeys) -> str:
     if len(part) <= PART_CHARACTERS_MAX:
         return part
     return "#" + keys.digest(part.encode()).hex()
+
+
+def _row_of(row: Any) -> LineRow:  # noqa: ANN401 — a row
+    return LineRow(
+        line_id=row.line,
+        entity=row.entity,
+        relation=row.relation,
+        part=row.part,
+        tail=None if row.tail is None else bytes(row.tail),
+    )
 
 
 def _stored(tail: Tail | None) -> bytes | None:

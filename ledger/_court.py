@@ -25,9 +25,10 @@ from ledger._intervals import (
     intersection,
     interval,
 )
+from ledger._live import timeline
 from ledger._occurrences import WHOLE, parts_of
 from ledger._relations import Contracts
-from ledger._timeline import Segment, carried_by, timeline, verdicts
+from ledger._timeline import Segment, carried_by, verdicts
 from ledger._withdrawal import Replay
 
 _REASON = {
@@ -77,7 +78,7 @@ class Court:
 
     def timelines(self, entity: str, relation: str) -> dict[str, list[Segment]]:
         """Return the segments of each of the key's lines; a line that has none is left out."""
-        window_us = self._window_us(relation)
+        window_us = self.window_us(relation)
         found = {
             part: timeline(line, window_us=window_us) for part, line in self.lines(entity, relation).items()
         }
@@ -91,14 +92,14 @@ class Court:
         """
         found: dict[str, Verdict] = {}
         for part, line in self.lines(entity, relation).items():
-            for _, _, verdict in verdicts(line, window_us=self._window_us(relation), start=start, end=end):
+            for _, _, verdict in verdicts(line, window_us=self.window_us(relation), start=start, end=end):
                 if verdict.state in {State.VALUE, State.CONFLICT}:
                     found[part] = verdict
         return found
 
     def decide(self, entity: str, relation: str, at: int) -> KeyVerdict:
         """Return what the key has at an instant (microseconds)."""
-        window_us = self._window_us(relation)
+        window_us = self.window_us(relation)
         lines = self.lines(entity, relation)
         verdicts = tuple(
             (part, verdict_at(line, at, window_us=window_us)) for part, line in sorted(lines.items())
@@ -146,7 +147,8 @@ class Court:
             if any(id(entry) in standing_here for entry in dispute.about)
         )
 
-    def _window_us(self, relation: str) -> int:
+    def window_us(self, relation: str) -> int:
+        """Return the conflict window of a relation."""
         return self.contracts.of(relation).conflict_window // timedelta(microseconds=1)
 
     def _borne(self, entry: Entry) -> Intervals:
@@ -178,7 +180,7 @@ class Court:
     def _carries(self, entry: Entry) -> Intervals:
         if id(entry) not in self._carried:
             lines = self.lines(entry.entity, entry.relation, observed_only=True)
-            window_us = self._window_us(entry.relation)
+            window_us = self.window_us(entry.relation)
             where: Intervals = EMPTY
             for line in lines.values():
                 if any(standing.entry is entry for standing in line):

@@ -16,6 +16,7 @@ from typing import Final
 from contracts.claims import ValidityKind
 from ledger._entries import Entry
 from ledger._intervals import Intervals, covers
+from ledger._rivals import Rivals
 
 ENDED: Final = ""
 """In place of a value's normal form (which is JSON, never empty): that nothing holds."""
@@ -133,20 +134,65 @@ def judge(present: Sequence[Entry], *, window_us: int) -> Verdict:
     )
 
 
-def beaten_since(entry: Entry, present: Sequence[Entry], *, window_us: int) -> int | None:
-    """Return the commit of the first claim that is there and makes the entry leave; None if none does."""
+def beaten_since(
+    entries: Iterable[Entry], present: Sequence[Entry], *, window_us: int
+) -> dict[int, int | None]:
+    """
+    Return, by `id` of each entry, the commit of the first claim there that makes it leave.
 
-    def beats(other: Entry) -> bool:
-        if other.rank != entry.rank:
-            return other.rank < entry.rank
-        interval_replaces = other.kind != ValidityKind.SINCE and other.place > entry.place
-        if interval_replaces and comparable(entry, other, window_us=0):
-            return True
-        return other.order > entry.order and comparable(entry, other, window_us=window_us)
+    None where none does.
+    """
+    of_rank: dict[int, list[Entry]] = defaultdict(list)
+    for entry in present:
+        of_rank[entry.rank].append(entry)
+    above: dict[int, int | None] = {}
+    first: int | None = None
+    for rank in sorted(of_rank):
+        above[rank] = first
+        commits = [entry.claim.commit for entry in of_rank[rank]]
+        first = min(commits) if first is None else min(first, *commits)
+    peers = {rank: _beaten_by_peers(found, window_us) for rank, found in of_rank.items()}
+    found: dict[int, int | None] = {}
+    for entry in entries:
+        commits = [commit for commit in (above[entry.rank], peers[entry.rank](entry)) if commit is not None]
+        # A claim that stood there before this one was made beat it from the start.
+        found[id(entry)] = max(min(commits), entry.claim.commit) if commits else None
+    return found
 
-    commits = [other.claim.commit for other in present if other is not entry and beats(other)]
-    # A claim that stood there before this one was made beat it from the start.
-    return max(min(commits), entry.claim.commit) if commits else None
+
+def _beaten_by_peers(peers: Sequence[Entry], window_us: int) -> Callable[[Entry], int | None]:
+    spans = [entry for entry in peers if entry.kind != ValidityKind.SINCE]
+    if _has_foreign_ends(peers):
+
+        def compared(entry: Entry) -> int | None:
+            commits = [
+                other.claim.commit
+                for other in peers
+                if _replaced_by_span(entry, other) or _followed_by(entry, other, window_us)
+            ]
+            return min(commits, default=None)
+
+        return compared
+    by_place = Rivals([(span, value_of(span)) for span in spans], by_place=True, window_us=0)
+    by_order = Rivals([(peer, value_of(peer)) for peer in peers], by_place=False, window_us=window_us)
+
+    def looked_up(entry: Entry) -> int | None:
+        found = [by_place.beaters(entry), by_order.beaters(entry)]
+        return min((beaters.commit for beaters in found if beaters is not None), default=None)
+
+    return looked_up
+
+
+def _replaced_by_span(entry: Entry, other: Entry) -> bool:
+    return (
+        other.kind != ValidityKind.SINCE
+        and other.place > entry.place
+        and comparable(entry, other, window_us=0)
+    )
+
+
+def _followed_by(entry: Entry, other: Entry, window_us: int) -> bool:
+    return other.order > entry.order and comparable(entry, other, window_us=window_us)
 
 
 def value_of(entry: Entry) -> str:
@@ -191,9 +237,13 @@ def _without_foreign_ends(left: list[Entry]) -> list[Entry]:
 
 def _contest(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry]]:
     """Return what is left of one rank, and what left only to claims of its own value."""
+    if len(kept) == 1:
+        return kept, []
+    if _has_foreign_ends(kept):
+        return _contest_pairwise(kept, window_us)
     groups = _groups(kept, window_us)
     if groups is None:
-        return _contest_pairwise(kept, window_us)
+        return _contest_mixed(kept, window_us)
     left: list[Entry] = []
     to_own: list[Entry] = []
     for group in groups:
@@ -203,14 +253,23 @@ def _contest(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry
     return left, to_own
 
 
+def _has_foreign_ends(entries: Sequence[Entry]) -> bool:
+    """Return whether an end names a value and does not compete with everything else there."""
+    named = {entry.normal for entry in entries if entry.is_end and entry.normal is not None}
+    if not named:
+        return False
+    if len(named) > 1:
+        return True
+    (normal,) = named
+    return any(normal not in entry.lineage for entry in entries if not entry.is_end)
+
+
 def _groups(kept: list[Entry], window_us: int) -> Iterable[list[Entry]] | None:
     """
     Return the groups within which all are comparable and between which none are, if that is how it is.
 
-    It nearly always is, and then sorting decides where comparing every pair would not end in time.
+    It nearly always is.
     """
-    if any(entry.is_end and entry.normal is not None for entry in kept):
-        return None
     rules = {entry.replaces_any for entry in kept}
     if rules == {True}:
         one_source = len({entry.actor_id for entry in kept}) == 1
@@ -245,19 +304,33 @@ def _contest_group(group: list[Entry]) -> tuple[list[Entry], list[Entry]]:
     return [winner], to_own
 
 
+def _contest_mixed(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry]]:
+    spans = [entry for entry in kept if entry.kind != ValidityKind.SINCE]
+    left = kept
+    to_own: list[Entry] = []
+    if spans:
+        rivals = Rivals([(span, value_of(span)) for span in spans], by_place=True, window_us=0)
+        left, to_own = _leave_to(rivals, kept)
+    rivals = Rivals([(entry, value_of(entry)) for entry in left], by_place=False, window_us=window_us)
+    left, later_to_own = _leave_to(rivals, left)
+    return left, to_own + later_to_own
+
+
+def _leave_to(rivals: Rivals, entries: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+    left: list[Entry] = []
+    to_own: list[Entry] = []
+    for entry in entries:
+        beaters = rivals.beaters(entry)
+        if beaters is None:
+            left.append(entry)
+        elif beaters.value == value_of(entry):
+            to_own.append(entry)
+    return left, to_own
+
+
 def _contest_pairwise(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry]]:
-    left, to_own = _leave(
-        kept,
-        lambda entry, other: (
-            other.kind != ValidityKind.SINCE
-            and other.place > entry.place
-            and comparable(entry, other, window_us=0)
-        ),
-    )
-    left, later_to_own = _leave(
-        left,
-        lambda entry, other: other.order > entry.order and comparable(entry, other, window_us=window_us),
-    )
+    left, to_own = _leave(kept, _replaced_by_span)
+    left, later_to_own = _leave(left, lambda entry, other: _followed_by(entry, other, window_us))
     return left, to_own + later_to_own
 
 

@@ -9,33 +9,28 @@ loaded once a fold.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from contracts.claims import Claim
 from contracts.events import Stance
 from contracts.relations import Cardinality, RelationContract
-from ledger._cells import Cells, LineRow, stored_part
+from ledger._cells import Cells, stored_part
 from ledger._claims import NO_KEY
 from ledger._court import Court
-from ledger._decide import ENDED, Standing
-from ledger._entries import class_of, rank_and_rule
+from ledger._decide import ENDED
+from ledger._entries import Entry, class_of, rank_and_rule
 from ledger._identity import NO_MERGES, Merges, identity_of
-from ledger._lines import Incoming, Line, Tail, tail_of
+from ledger._intervals import FOREVER, NEVER, interval
+from ledger._kept import World
+from ledger._lines import Incoming, Line, Tail
+from ledger._live import LiveLine, Open
+from ledger._occurrences import WHOLE
 from ledger._relations import IDENTITY, Contracts
+from ledger._shelf import Shelf
 from ledger._values import normal_form
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, bears_elsewhere, references_of
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _World:
-    """A connected piece of the ledger: its keys, its claims in order, and their replay so far."""
-
-    keys: set[Key]
-    claims: dict[str, Claim]
-    replay: Replay | None = None
-    waiting: list[Claim] = field(default_factory=list)
 
 
 class Folding:
@@ -51,28 +46,29 @@ class Folding:
         self.unplaced: dict[str, Claim] = {}
         self._reader = reader
         self._cells = cells
-        self._lines: dict[Key, dict[str, Line]] = {}
+        self._shelf = Shelf(cells)
+        self._clouded: set[Key] = set()
         self._reached_keys: set[Key] = set()
         self._claims: dict[str, Claim] = {}
         self._on_key: dict[Key, list[Claim]] = defaultdict(list)
         self._of_event: dict[str, list[Claim]] = defaultdict(list)
-        self._worlds: dict[Key, _World] = {}
+        self._worlds: dict[Key, World] = {}
         self._identity_claims: list[Claim] = []
         self._merges = NO_MERGES
         self._paired: set[str] = set()
 
     @property
     def lines(self) -> list[Line]:
-        """Every line that was looked at."""
-        return [line for parts in self._lines.values() for line in parts.values()]
+        """Every line that was looked at and is there."""
+        return [line for line in self._shelf.all if not line.blank]
 
     async def prepare(self, claims: Sequence[Claim]) -> None:
         """Load what deciding by tails needs for all keys of the fold, and who is one with whom."""
         self._identity_claims = await self._reader.identity_claims()
         self._note_identity()
         keys = {(claim.entity, claim.relation) for claim in claims if claim.relation != NO_KEY}
-        self._reached_keys = await self._keys_reached(keys)
-        await self._load_lines(keys, last_only=True)
+        self._reached_keys = await self._cells.reached(keys)
+        await self._look_up(claims)
 
     def register(self, contract: RelationContract) -> None:
         """Take in a contract of a relation that nothing was claimed on yet."""
@@ -91,13 +87,14 @@ class Folding:
             for key in keys:
                 touched[key].append(claim)
         worked_out = await self._changed_by_identity(claims, touched)
+        plainly: set[Key] = set()
         for key, own in touched.items():
             if key[1] in IDENTITY or key in worked_out:
                 continue
             if not self._by_tail(key, own, number):
-                worked_out.add(key)
-        if worked_out:
-            await self._work_out(worked_out, number)
+                plainly.add(key)
+        if worked_out or plainly:
+            await self._work_out(worked_out | plainly, touched, number, whole=worked_out)
 
     # --- which keys a commit touches --------------------------------------------------------
 
@@ -130,10 +127,11 @@ class Folding:
         self._of_event[claim.event_id].append(claim)
         for key in keys:
             self._on_key[key].append(claim)
+            if claim.stance == Stance.CORRECT or (claim.stance == Stance.END and claim.value is None):
+                self._clouded.add(key)
             world = self._worlds.get(key)
-            if world is not None and claim.claim_id not in world.claims:
-                world.claims[claim.claim_id] = claim
-                world.waiting.append(claim)
+            if world is not None:
+                world.take(claim)
 
     async def _changed_by_identity(
         self, claims: Sequence[Claim], touched: dict[Key, list[Claim]]
@@ -187,116 +185,159 @@ class Folding:
     # --- by the tail ------------------------------------------------------------------------
 
     def _by_tail(self, key: Key, claims: Sequence[Claim], commit: int) -> bool:
-        """Append to the key's line where its tail decides; False, having changed nothing, elsewhere."""
+        """Append to the key's lines where their tails decide; False elsewhere: work the commit out."""
         contract = self.contracts.of(key[1])
-        if contract.cardinality != Cardinality.ONE or key in self._reached_keys or key[0] in self._paired:
+        if contract.cardinality == Cardinality.OCCURRENCE:
+            return False
+        if key in self._reached_keys or key[0] in self._paired:
             return False
         if any(claim.source.actor_id in self._paired for claim in claims):
             return False
-        parts = self._lines.setdefault(key, {})
-        line = parts.get("")
-        if line is None:
-            line = self._new_line(key, "")
-        saved = (line.tail, dict(line.cells), len(line.closed), len(line.passed), line.blank)
-        for claim in claims:
-            source_class = class_of(
-                claim.source, entity=key[0], relation=key[1], identity=self._merges.identity
-            )
-            rank, any_rule = rank_and_rule(
-                contract, actor_id=claim.source.actor_id, source_class=source_class
-            )
-            value = ENDED if claim.stance == Stance.END else normal_form(claim.value, contract.normalizer)
-            incoming = Incoming(
-                claim=claim,
-                rank=rank,
-                replaces_any=any_rule and not contract.conflict_window,
-                value=self._digest(value),
-            )
-            if not line.append(incoming, commit):
-                line.tail, line.cells, closed, passed, line.blank = saved
-                del line.closed[closed:], line.passed[passed:]
-                return False
-        parts[""] = line
-        return True
+        return all(self._append(key, contract, claim, commit) for claim in claims)
+
+    def _append(self, key: Key, contract: RelationContract, claim: Claim, commit: int) -> bool:
+        is_many = contract.cardinality == Cardinality.MANY
+        part = self._part_of(claim, contract)
+        if part is None:
+            return False
+        if self._shelf.get(key, part) is None and (
+            not self._shelf.is_known(key, part) or (is_many and key in self._clouded)
+        ):
+            return False
+        source_class = class_of(claim.source, entity=key[0], relation=key[1], identity=self._merges.identity)
+        rank, any_rule = rank_and_rule(contract, actor_id=claim.source.actor_id, source_class=source_class)
+        value = ENDED if claim.stance == Stance.END else self._normal(claim, contract)
+        incoming = Incoming(
+            claim=claim,
+            rank=rank,
+            replaces_any=any_rule and not contract.conflict_window,
+            value=self._digest(value),
+            may_end_value=is_many,
+        )
+        return self._shelf.line(key, part).append(incoming, commit)
+
+    def _part_of(self, claim: Claim, contract: RelationContract) -> str | None:
+        """Return the stored part of the line that a claim is on; None if that cannot be one."""
+        if contract.cardinality == Cardinality.ONE:
+            return WHOLE
+        if claim.value is None:
+            return None
+        return stored_part(self._normal(claim, contract), self._reader.keys)
+
+    def _normal(self, claim: Claim, contract: RelationContract) -> str:
+        value = claim.value
+        if contract.value_type == "entity" and isinstance(value, str):
+            value = self._merges.identity.entity(value)
+        return normal_form(value, contract.normalizer)
 
     def _digest(self, text: str) -> str:
         return self._reader.keys.digest(text.encode()).hex()
 
-    def _new_line(self, key: Key, part: str) -> Line:
-        return Line(
-            entity=key[0],
-            relation=key[1],
-            part=part,
-            line_id=None,
-            tail=None,
-            stored_tail=None,
-            cells={},
-            whole=True,
-            blank=True,
-        )
-
     # --- from claims ------------------------------------------------------------------------
 
-    async def _work_out(self, keys: set[Key], commit: int) -> None:
+    async def _work_out(
+        self, keys: set[Key], touched: Mapping[Key, Sequence[Claim]], commit: int, *, whole: set[Key]
+    ) -> None:
+        """Make the lines of these keys, and of what depends on them, what the claims say."""
         for key in sorted(keys):
             await self._world_of(key)
-        worlds = {id(self._worlds[key]): self._worlds[key] for key in keys}
-        every = {key for world in worlds.values() for key in world.keys if key[1] not in IDENTITY}
-        await self._load_lines(every, last_only=False)
+        worlds = {id(self._worlds[key]): self._worlds[key] for key in sorted(keys)}
         for world in worlds.values():
-            replay = self._replayed(world)
-            court = Court(replay)
+            world.catch_up(commit)
+            moved = world.advance()
+            roots = {world.root(key) for key in keys & world.keys} | moved.keys() | world.derived
+            members: dict[Key, list[Key]] = defaultdict(list)
             for key in sorted(world.keys):
-                if key[1] not in IDENTITY:
-                    self._settle_key(court, key, commit)
+                if key[1] not in IDENTITY and world.root(key) in roots:
+                    members[world.root(key)].append(key)
+            await self._shelf.load_whole({key for own in members.values() for key in own})
+            for root, own in members.items():
+                claims = [claim for key in own for claim in touched.get(key, ())]
+                self._settle_key(world, own, moved.get(root, []), claims, commit, whole=whole)
             self.unplaced.update(
-                (claim.claim_id, claim) for claim in replay.unplaced if claim.claim_id in self._claims
+                (claim.claim_id, claim) for claim in world.new_unplaced() if claim.claim_id in self._claims
             )
 
-    def _settle_key(self, court: Court, key: Key, commit: int) -> None:
-        """Make the key's lines what the claims say."""
-        parts = self._lines.setdefault(key, {})
-        standings = court.lines(*key)
-        timelines = court.timelines(*key)
-        named = {stored_part(part, self._reader.keys): part for part in standings}
-        for stored in named:
-            if stored not in parts:
-                parts[stored] = self._new_line(key, stored)
-        for stored, line in parts.items():
-            part = named.get(stored)
-            line.become([] if part is None else timelines.get(part, []), commit)
-            line.tail = self._tail(court, key, [] if part is None else standings[part])
+    def _settle_key(
+        self,
+        world: World,
+        members: Sequence[Key],
+        moved: Sequence[Entry],
+        claims: Sequence[Claim],
+        commit: int,
+        *,
+        whole: set[Key],
+    ) -> None:
+        """Make the lines of one key, under each name of its entity, what the claims say."""
+        root = world.root(members[0])
 
-    def _tail(self, court: Court, key: Key, standings: Sequence[Standing]) -> Tail | None:
-        contract = self.contracts.of(key[1])
-        if contract.cardinality != Cardinality.ONE or key[0] in self._paired:
+        def is_open(part: str) -> Open:
+            line = self._shelf.get(members[0], stored_part(part, self._reader.keys))
+            return interval if line is None else line.undecided
+
+        world.put(root, moved, is_open=is_open)
+        live = world.live.get(root)
+        if live is None or not whole.isdisjoint(members):
+            self._settle_whole(world, root, members, commit)
+            return
+        for part in sorted(live.touched):
+            line_now = live.lines[part]
+            for start, end in line_now.changed():
+                segments = line_now.segments(start, end)
+                for key in members:
+                    self._line(key, part).splice(start, end, segments, commit)
+        # A claim that acts may leave a question open on lines where nothing changed.
+        acts = any(bears_elsewhere(claim) or claim.stance not in _ENTERS for claim in claims)
+        for part in live.lines if acts else live.touched:
+            for key in members:
+                self._line(key, part).tail = self._tail(world, key, live.lines[part])
+        live.touched.clear()
+
+    def _settle_whole(self, world: World, root: Key, members: Sequence[Key], commit: int) -> None:
+        live = world.live.get(root)
+        if live is None:
+            timelines = Court(world.replay).timelines(*root)
+        else:
+            for line_now in live.lines.values():
+                line_now.changed()
+            live.touched.clear()
+            timelines = {part: line_now.segments(NEVER, FOREVER) for part, line_now in live.lines.items()}
+        named = {stored_part(part, self._reader.keys): part for part in timelines}
+        for key in members:
+            for part in timelines:
+                self._line(key, part)
+            for stored, line in self._shelf.of(key).items():
+                found = named.get(stored)
+                line.become([] if found is None else timelines[found], commit)
+                line.tail = None
+                if found is not None and live is not None:
+                    line.tail = self._tail(world, key, live.lines[found])
+
+    def _line(self, key: Key, part: str) -> Line:
+        return self._shelf.line(key, stored_part(part, self._reader.keys))
+
+    def _tail(self, world: World, key: Key, line: LiveLine) -> Tail | None:
+        if key[0] in self._paired:
             return None
-        entries = {id(standing.entry) for standing in standings}
-        if any(standing.entry.actor_id in self._paired for standing in standings):
+        contract = self.contracts.of(key[1])
+        tail = line.basis.tail(self._digest, has_window=bool(contract.conflict_window))
+        if tail is None:
+            return None
+        if any(standing.entry.actor_id in self._paired for standing in line.standings.values()):
             return None
         # A key with open questions is answered from its claims, however many.
-        if any(id(entry) in entries for dispute in court.replay.disputes for entry in dispute.about):
+        disputes = world.replay.disputes
+        if any(id(entry) in line.standings for dispute in disputes for entry in dispute.about):
             return None
-        if any((claim.entity, claim.relation) == key for claim in court.replay.unplaced):
+        if any((claim.entity, claim.relation) == key for claim in world.replay.unplaced):
             return None
-        return tail_of(standings, self._digest, has_window=bool(contract.conflict_window))
+        return tail
 
-    def _replayed(self, world: _World) -> Replay:
-        if world.replay is None:
-            world.replay = Replay(self.contracts, self._merges.identity)
-            world.replay.extend(sorted(world.claims.values(), key=lambda claim: claim.position))
-        else:
-            world.replay.extend(world.waiting)
-        world.waiting = []
-        return world.replay
-
-    async def _world_of(self, key: Key) -> _World:
+    async def _world_of(self, key: Key) -> World:
         """Return the piece of the ledger that a key is connected with, joining pieces that now are one."""
         world = self._worlds.get(key)
-        if world is not None:
-            connected = self._connected(world)
-            if connected <= world.keys:
-                return world
+        if world is not None and self._keys_bound(world.waiting) <= world.keys:
+            return world
         claims: dict[str, Claim] = {}
         keys = {key} | (world.keys if world is not None else set())
         loaded: set[Key] = set()
@@ -308,13 +349,15 @@ class Folding:
                 for claim in self._on_key.get(known, ()):
                     claims[claim.claim_id] = claim
             keys = loaded | self._keys_bound(claims.values())
-        joined = _World(keys=loaded, claims=claims)
+        joined = World(
+            keys=loaded,
+            claims=claims,
+            replay=Replay(self.contracts, self._merges.identity),
+            waiting=sorted(claims.values(), key=lambda claim: claim.position),
+        )
         for known in loaded:
             self._worlds[known] = joined
         return joined
-
-    def _connected(self, world: _World) -> set[Key]:
-        return self._keys_bound(world.waiting)
 
     def _keys_bound(self, claims: Iterable[Claim]) -> set[Key]:
         """Return the keys that claims of this fold bear on, with those of entities that are one."""
@@ -332,51 +375,26 @@ class Folding:
 
     # --- loading ----------------------------------------------------------------------------
 
-    async def _keys_reached(self, keys: set[Key]) -> set[Key]:
-        return await self._cells.reached(keys)
-
-    async def _load_lines(self, keys: set[Key], *, last_only: bool) -> None:
-        missing = {key for key in keys if key not in self._lines}
-        rows = await self._cells.lines(missing) if missing else []
-        for key in missing:
-            self._lines[key] = {}
-        for row in rows:
-            self._lines[row.entity, row.relation][row.part] = _line_of(row)
-        lines = [
-            line
-            for key in keys
-            for line in self._lines[key].values()
-            if line.line_id is not None and not line.whole and (not last_only or line.tail is not None)
-        ]
-        if last_only:
-            found = await self._cells.open_cells([_id(line) for line in lines], last_only=True)
-            for line in lines:
-                line.cells = {cell.segment: cell for cell in found.get(_id(line), [])}
-            return
-        found = await self._cells.open_cells([_id(line) for line in lines], last_only=False)
-        for line in lines:
-            closed = {cell for cell, _ in line.closed}
-            for cell in found.get(_id(line), []):
-                if cell.cell_id not in closed:
-                    line.cells.setdefault(cell.segment, cell)
-            line.whole = True
+    async def _look_up(self, claims: Sequence[Claim]) -> None:
+        """Load, with its last cell, each line that a claim of the fold may be appended to."""
+        wanted: set[tuple[Key, str]] = set()
+        many: set[Key] = set()
+        for claim in claims:
+            key = (claim.entity, claim.relation)
+            contract = self.contracts.of(claim.relation)
+            if claim.relation == NO_KEY or contract.cardinality == Cardinality.OCCURRENCE:
+                continue
+            part = self._part_of(claim, contract)
+            if part is not None:
+                wanted.add((key, part))
+                if part != WHOLE:
+                    many.add(key)
+        await self._shelf.look_up(wanted)
+        fresh = {key for key, part in wanted if key in many and self._shelf.get(key, part) is None}
+        # What ends every value, or may, counts on lines that are yet to come.
+        for claim in await self._reader.ends_on(fresh):
+            if claim.stance == Stance.CORRECT or claim.value is None:
+                self._clouded.add((claim.entity, claim.relation))
 
 
-def _id(line: Line) -> int:
-    assert line.line_id is not None
-    return line.line_id
-
-
-def _line_of(row: LineRow) -> Line:
-    tail = None if row.tail is None else Tail.read(row.tail)
-    return Line(
-        entity=row.entity,
-        relation=row.relation,
-        part=row.part,
-        line_id=row.line_id,
-        tail=tail,
-        stored_tail=tail,
-        cells={},
-        whole=False,
-        blank=False,
-    )
+_ENTERS: Final = frozenset({Stance.ASSERT, Stance.END})

@@ -17,7 +17,7 @@ from contracts.contexts import Mark
 from contracts.errors import IntegrityFault
 from contracts.events import Stance
 from contracts.limits import LISTED_CLAIMS_MAX
-from contracts.relations import RelationContract
+from contracts.relations import Cardinality, RelationContract
 from contracts.resolutions import KeyResolution, Missing, MissingReason, Resolution, Resolved
 from contracts.views import View
 from ledger._answers import newest
@@ -93,6 +93,8 @@ async def _long_answer(
     reader: Reader, view: View, key: Key, contract: RelationContract
 ) -> KeyResolution | None:
     """Return the answer of a long key from its cell; None where the claims have to decide it."""
+    if contract.cardinality != Cardinality.ONE:
+        return None
     table = Cells(conn=reader.conn, tenant=reader.keys.tenant, epoch=reader.epoch)
     lines = await table.lines([key])
     if len(lines) != 1 or lines[0].tail is None:

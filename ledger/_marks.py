@@ -68,12 +68,13 @@ class Marks:
         ]
         for part, verdict in found.lines:
             present = [standing.entry for standing in lines[part] if covers(standing.cover, self._at)]
+            since = beaten_since(verdict.superseded, present, window_us=window_us)
             for entry in verdict.superseded:
-                since = beaten_since(entry, present, window_us=window_us)
-                self._note(entry, (Mark.SUPERSEDED, since))
+                self._note(entry, (Mark.SUPERSEDED, since[id(entry)]))
             for side in verdict.sides:
+                marked = _side_mark(side, verdict)
                 for entry in side.carriers:
-                    self._note(entry, _side_mark(side, verdict))
+                    self._note(entry, marked)
         for entry in found.withdrawn:
             self._note(entry, (Mark.WITHDRAWN, _left_at(entry)))
 

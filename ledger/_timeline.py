@@ -7,11 +7,12 @@ so a line's segments are one canonical list, however it was arrived at.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ledger._decide import Standing, State, Verdict, verdict_at
+from ledger._decide import Standing, State, Verdict, judge, verdict_at
 from ledger._entries import Entry
 from ledger._intervals import FOREVER, NEVER, Intervals, bounds, union
 
@@ -26,23 +27,6 @@ class Segment:
     claims: tuple[str, ...]
 
 
-def timeline(
-    line: Sequence[Standing], *, window_us: int, start: int = NEVER, end: int = FOREVER
-) -> list[Segment]:
-    """Return the segments of a line within `[start, end)`, where it has anything, in order."""
-    segments: list[Segment] = []
-    for from_, to, verdict in verdicts(line, window_us=window_us, start=start, end=end):
-        if verdict.state == State.ABSENT:
-            continue
-        claims = claims_of_cell(verdict)
-        last = segments[-1] if segments else None
-        if last is not None and (last.end, last.state, last.claims) == (from_, verdict.state.value, claims):
-            segments[-1] = Segment(start=last.start, end=to, state=last.state, claims=claims)
-        else:
-            segments.append(Segment(start=from_, end=to, state=verdict.state.value, claims=claims))
-    return segments
-
-
 def claims_of_cell(verdict: Verdict) -> tuple[str, ...]:
     """Return the claims that a cell names: one for each value, by value."""
     return tuple(side.representative.claim.claim_id for side in verdict.sides)
@@ -52,10 +36,36 @@ def verdicts(
     line: Sequence[Standing], *, window_us: int, start: int = NEVER, end: int = FOREVER
 ) -> list[tuple[int, int, Verdict]]:
     """Return what the line has on each elementary interval within `[start, end)`."""
+    begin: dict[int, list[Entry]] = defaultdict(list)
+    stop: dict[int, list[Entry]] = defaultdict(list)
+    for standing in line:
+        for from_, to in standing.cover:
+            if to > start:
+                begin[max(from_, start)].append(standing.entry)
+                stop[to].append(standing.entry)
     edges = bounds(piece for standing in line for piece in (standing.cover, standing.gone, standing.doubt))
-    inner = sorted(edge for edge in edges if start < edge < end)
-    points = [start, *inner, end]
-    return [(from_, to, verdict_at(line, from_, window_us=window_us)) for from_, to in pairwise(points)]
+    points = [start, *sorted(edge for edge in edges if start < edge < end), end]
+    present: dict[int, Entry] = {}
+    found: list[tuple[int, int, Verdict]] = []
+    verdict = None
+    for from_, to in pairwise(points):
+        if _step(present, begin[from_], stop[from_]) or verdict is None or not present:
+            verdict = (
+                judge(list(present.values()), window_us=window_us)
+                if present
+                else verdict_at(line, from_, window_us=window_us)
+            )
+        found.append((from_, to, verdict))
+    return found
+
+
+def _step(present: dict[int, Entry], begin: list[Entry], stop: list[Entry]) -> bool:
+    """Let entries come and go; return whether any did."""
+    for entry in stop:
+        present.pop(id(entry), None)
+    for entry in begin:
+        present[id(entry)] = entry
+    return bool(begin or stop)
 
 
 def carried_by(entry: Entry, line: Sequence[Standing], *, window_us: int) -> Intervals:

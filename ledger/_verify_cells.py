@@ -230,19 +230,30 @@ class _Cut:
 
     def _compare_tails(self, court: Court, key: Key, lines: Sequence[LineRow]) -> None:
         """A line without a tail is decided from its claims; one that has another tail would not be."""
-        standings = {stored_part(part, self.reader.keys): own for part, own in court.lines(*key).items()}
+        lines_of = court.lines(*key)
+        parts = {stored_part(part, self.reader.keys): part for part in lines_of}
         for line in lines:
-            if line.tail is not None and line.tail != self._tail(court, key, standings.get(line.part, [])):
+            part = parts.get(line.part, "")
+            if line.tail is not None and line.tail != self._tail(court, key, part, lines_of.get(part, [])):
                 self._add("line.tail", f"line {line.line_id}")
 
-    def _tail(self, court: Court, key: Key, standings: Sequence[Standing]) -> bytes | None:
+    def _tail(self, court: Court, key: Key, part: str, standings: Sequence[Standing]) -> bytes | None:
         contract = self.contracts.of(key[1])
+        is_many = contract.cardinality == Cardinality.MANY
         entries = {id(standing.entry) for standing in standings}
         disputed = any(id(entry) in entries for dispute in court.replay.disputes for entry in dispute.about)
-        unplaced = any((claim.entity, claim.relation) == key for claim in court.replay.unplaced)
-        if contract.cardinality != Cardinality.ONE or disputed or unplaced:
+        # An answer of one value alone is taken from a tail, and lists what found nothing to act on.
+        unplaced = not is_many and any(
+            (claim.entity, claim.relation) == key for claim in court.replay.unplaced
+        )
+        if contract.cardinality == Cardinality.OCCURRENCE or disputed or unplaced:
             return None
-        tail = tail_of(standings, self._digest, has_window=bool(contract.conflict_window))
+        tail = tail_of(
+            standings,
+            self._digest,
+            value=part if is_many else None,
+            has_window=bool(contract.conflict_window),
+        )
         return None if tail is None else tail.stored()
 
     def _digest(self, text: str) -> str:

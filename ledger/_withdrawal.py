@@ -29,6 +29,7 @@ from ledger._intervals import (
     EMPTY,
     FOREVER,
     NEVER,
+    Intervals,
     difference,
     interval,
     lower,
@@ -62,6 +63,7 @@ class Replay:
         self.disputes: list[Dispute] = []
         self.unplaced: list[Claim] = []
         self._said = Register(contracts, identity)
+        self._moved: dict[int, Entry] = {}
         self._of_occurrence: dict[tuple[str, str, tuple[str, str]], Entry] = {}
 
     def extend(self, claims: Iterable[Claim]) -> None:
@@ -69,6 +71,12 @@ class Replay:
         for claim in claims:
             self._apply(claim)
             self._said.note(claim)
+
+    def take_moved(self) -> list[Entry]:
+        """Return the entries that came or left, be it in part, since this was last asked."""
+        moved = list(self._moved.values())
+        self._moved = {}
+        return moved
 
     def entries_of(self, entity: str, relation: str) -> Sequence[Entry]:
         """Return what ever counted on the key of this entity, or of those it is one with."""
@@ -179,7 +187,12 @@ class Replay:
             withdrawn=EMPTY,
         )
         self._said.add(entry)
+        self._moved[id(entry)] = entry
         return entry
+
+    def _leave(self, entry: Entry, where: Intervals, *, by: Claim) -> None:
+        entry.withdraw(where, by=by)
+        self._moved[id(entry)] = entry
 
     def _note_occurrence(self, entry: Entry) -> None:
         """A later mention with the same source id and another date corrects the earlier."""
@@ -195,7 +208,7 @@ class Replay:
         if not withdrawn_throughout(earlier):
             entry.place = earlier.place
             entry.lineage |= earlier.lineage
-            earlier.withdraw(ALWAYS, by=entry.claim)
+            self._leave(earlier, ALWAYS, by=entry.claim)
             earlier.heir = entry
 
     def _may(self, claim: Claim, entry: Entry) -> bool:
@@ -217,14 +230,14 @@ class Replay:
             entity, relation, _ = key_and_value(claim)
             value = key_and_value(claim)[2] if relation in IDENTITY else claim.value
             for entry in self._said.own(claim, entity=entity, relation=relation, value=value):
-                entry.withdraw(stated, by=claim)
+                self._leave(entry, stated, by=claim)
             return
         if self._said.finds_nothing(claim.targets, claim):
             self.unplaced.append(claim)
         refused = []
         for entry, where in self._said.targets(claim.targets, claim):
             if self._may(claim, entry):
-                entry.withdraw(where if where != ALWAYS else stated, by=claim)
+                self._leave(entry, where if where != ALWAYS else stated, by=claim)
             else:
                 refused.append(entry)
         self._keep_as_dispute(claim, refused)
@@ -256,7 +269,7 @@ class Replay:
             where = union(*(difference(entry.extent, entry.withdrawn) for entry in on_key))
             for entry in self._losers(claim, on_key, key):
                 if self._may(claim, entry):
-                    entry.withdraw(where, by=claim)
+                    self._leave(entry, where, by=claim)
                 else:
                     refused.append(entry)
         self._keep_as_dispute(claim, refused)
@@ -349,7 +362,7 @@ class Replay:
             entry.withdrawn = old.withdrawn
         for target in targets:
             entry.lineage |= target.lineage
-            target.withdraw(ALWAYS, by=claim)
+            self._leave(target, ALWAYS, by=claim)
             target.heir = entry
         if entry.occurrence is not None:
             self._of_occurrence[self.identity.entity(entity), relation, entry.occurrence] = entry

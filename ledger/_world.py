@@ -38,6 +38,12 @@ _ON_KEYS: Final = sa.text(
     "AND c.epoch = :epoch AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut "
     "OFFSET 0) AS c"
 )
+_ENDS_ON_KEYS: Final = sa.text(
+    "SELECT c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
+    f"AS k(entity, relation) CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant "
+    "AND c.epoch = :epoch AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut "
+    "AND c.stance IN ('end', 'correct') OFFSET 0) AS c"
+)
 _REACHING_KEYS: Final = sa.text(
     "SELECT c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
     "AS k(entity, relation) CROSS JOIN LATERAL (SELECT r.claim_id FROM reach r WHERE r.tenant = :tenant "
@@ -82,6 +88,11 @@ class Reader:
     async def on_keys(self, keys: Iterable[Key]) -> list[Claim]:
         """Return the claims that name these keys as their own."""
         return await self._claims(_ON_KEYS, **_arrays(keys))
+
+    async def ends_on(self, keys: Iterable[Key]) -> list[Claim]:
+        """Return those that end or correct of the claims that name these keys as their own."""
+        wanted = set(keys)
+        return await self._claims(_ENDS_ON_KEYS, **_arrays(wanted)) if wanted else []
 
     async def reaching(self, keys: Iterable[Key]) -> list[Claim]:
         """Return the claims that bear on these keys beside their own."""

@@ -1,0 +1,239 @@
+"""
+A line as it stands, kept so that one more claim is judged only where it can make a difference.
+
+It decides nothing: it finds the instants at which something may have changed, and for each the few
+claims that `judge` comes to the same verdict from as from all that cover it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeAlias
+
+from contracts.claims import ValidityKind
+from ledger._chains import Chain, Coverage, Pieces
+from ledger._decide import Standing, State, judge, value_of
+from ledger._entries import Entry
+from ledger._intervals import FOREVER, NEVER, Intervals, difference, union
+from ledger._lines import TailBasis
+from ledger._timeline import Segment, claims_of_cell
+
+Open: TypeAlias = Callable[[int, int], Intervals]
+"""Returns where nothing is decided within an interval: there a doubt makes a difference."""
+_Group: TypeAlias = tuple[int, str]
+"""Rank, and source; "" for all whose rule is `any`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rank:
+    """Which rules the claims of a rank ever had, and the sources of those whose rule is `any`."""
+
+    has_same: bool = False
+    any_actors: set[str] = field(default_factory=set)
+
+    def is_mixed(self, window_us: int) -> bool:
+        """Return whether comparing is more than a matter of groups."""
+        if not self.any_actors:
+            return False
+        return self.has_same or (window_us > 0 and len(self.any_actors) > 1)
+
+
+class LiveLine:
+    """
+    Standings of one line, and where they changed since `changed` was last asked.
+
+    `value` is the normal form that the whole line is about, None where it has several.
+    """
+
+    def __init__(self, *, window_us: int, value: str | None) -> None:
+        self.standings: dict[int, Standing] = {}
+        self._window_us = window_us
+        self._value = value
+        self._has_foreign_ends = False
+        self._ranks: dict[int, _Rank] = {}
+        self._chains: dict[int, dict[str, Chain]] = defaultdict(lambda: defaultdict(Chain))
+        self._boxes: dict[_Group, Pieces[Entry]] = defaultdict(Pieces)
+        self._doubts: Pieces[Entry] = Pieces()
+        self._doubted = Coverage()
+        self._gone = Coverage()
+        self._regions: list[tuple[int, int]] = []
+        self.basis = TailBasis(value)
+
+    def put(self, standing: Standing, *, is_open: Open) -> None:
+        """Take in an entry, or where it now covers."""
+        entry = standing.entry
+        old = self.standings.get(id(entry))
+        self.standings[id(entry)] = standing
+        self.basis.note(entry, is_new=old is None)
+        if old is None:
+            self._note_rules(entry)
+            for start, end in standing.gone:
+                self._regions += self._gone.missing(start, end)
+        before = () if old is None else old.cover
+        if before != standing.cover or old is None:
+            self._move(entry, before, standing.cover)
+        for start, end in standing.gone:
+            self._gone.add(start, end)
+        self._move_doubt(entry, () if old is None else old.doubt, standing.doubt, is_open)
+
+    def changed(self) -> Intervals:
+        """Return where something may have changed, and begin anew."""
+        found = union(tuple(self._regions))
+        self._regions = []
+        return tuple((start, end) for start, end in found if start < end)
+
+    def segments(self, start: int, end: int) -> list[Segment]:
+        """Return what stands within `[start, end)`, neighbours joined."""
+        segments: list[Segment] = []
+        for from_, to, state, claims in self._decided(start, end):
+            last = segments[-1] if segments else None
+            if last is not None and (last.end, last.state, last.claims) == (from_, state, claims):
+                segments[-1] = Segment(start=last.start, end=to, state=state, claims=claims)
+            else:
+                segments.append(Segment(start=from_, end=to, state=state, claims=claims))
+        return segments
+
+    # --- where a claim makes a difference ---------------------------------------------------
+
+    def _note_rules(self, entry: Entry) -> None:
+        if entry.is_end and entry.normal not in {None, self._value}:
+            self._has_foreign_ends = True
+        rank = self._ranks.setdefault(entry.rank, _Rank())
+        if entry.replaces_any:
+            rank.any_actors.add(entry.actor_id)
+        else:
+            rank.has_same = True
+
+    def _move(self, entry: Entry, before: Intervals, after: Intervals) -> None:
+        group = _group_of(entry)
+        chain = self._chains[group[0]][group[1]]
+        state = ((entry.start, FOREVER),) if entry.kind == ValidityKind.SINCE else None
+        was_state, is_state = before == state, after == state
+        if was_state:
+            chain.remove(entry)
+        else:
+            for start, end in before:
+                self._boxes[group].remove(start, end, entry)
+        if is_state:
+            chain.add(entry)
+        else:
+            for start, end in after:
+                self._boxes[group].add(start, end, entry)
+        if (is_state and not before) or (was_state and not after):
+            self._regions += self._reach(entry, chain, group)
+        else:
+            self._regions += difference(before, after)
+            self._regions += difference(after, before)
+
+    def _reach(self, entry: Entry, chain: Chain, group: _Group) -> Iterator[tuple[int, int]]:
+        """Yield where a state makes a difference by being there or not, everything else being equal."""
+        if not self._is_grouped(entry.rank):
+            yield entry.start, FOREVER
+            return
+        alone = len(self._ranks) == 1
+        yield entry.start, chain.reach(entry, alone=alone)
+        if not alone and not chain.has_before(entry):
+            # A higher claim of the same value is carried by the first of all that say the same.
+            yield entry.start, FOREVER
+        for start, end, _ in self._boxes[group].overlapping(entry.start, FOREVER):
+            yield max(start, entry.start), end
+
+    def _is_grouped(self, rank: int) -> bool:
+        return not self._has_foreign_ends and not self._ranks[rank].is_mixed(self._window_us)
+
+    def _move_doubt(self, entry: Entry, before: Intervals, after: Intervals, is_open: Open) -> None:
+        if before == after:
+            return
+        for start, end in before:
+            self._doubts.remove(start, end, entry)
+        for start, end in after:
+            self._doubts.add(start, end, entry)
+        for start, end in difference(after, before):
+            for from_, to in tuple(self._doubted.missing(start, end)):
+                self._regions += is_open(from_, to)
+            self._doubted.add(start, end)
+        left = difference(before, after)
+        if left:
+            for start, end in left:
+                self._regions += is_open(start, end)
+            self._doubted = Coverage()
+            for start, end, _ in self._doubts.overlapping(NEVER, FOREVER):
+                self._doubted.add(start, end)
+
+    # --- what stands there ------------------------------------------------------------------
+
+    def _decided(self, start: int, end: int) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
+        boxes = [
+            (max(from_, start), min(to, end), entry)
+            for own in self._boxes.values()
+            for from_, to, entry in own.overlapping(start, end)
+        ]
+        edges = {start, end}
+        for chains in self._chains.values():
+            for chain in chains.values():
+                edges.update(chain.starts(start, end))
+        for pieces in (self._gone.within(start, end), self._doubted.within(start, end)):
+            edges.update(edge for piece in pieces for edge in piece)
+        begin: dict[int, list[Entry]] = defaultdict(list)
+        stop: dict[int, list[Entry]] = defaultdict(list)
+        for from_, to, entry in boxes:
+            edges |= {from_, to}
+            begin[from_].append(entry)
+            stop[to].append(entry)
+        ordered = sorted(edges)
+        here: dict[int, Entry] = {}
+        for at, until in pairwise(ordered):
+            for entry in stop[at]:
+                del here[id(entry)]
+            for entry in begin[at]:
+                here[id(entry)] = entry
+            present = [*here.values(), *self._states(at, here.values())]
+            if present:
+                verdict = judge(present, window_us=self._window_us)
+                yield at, until, verdict.state.value, claims_of_cell(verdict)
+            elif self._gone.holds(at):
+                yield at, until, State.WITHDRAWN.value, ()
+            elif self._doubted.holds(at):
+                yield at, until, State.UNDETERMINED.value, ()
+
+    def _states(self, at: int, boxes: Iterable[Entry]) -> list[Entry]:
+        """Return the states that decide an instant, beside the boxes that cover it."""
+        groups = {_group_of(entry) for entry in boxes}
+        alone = len(self._ranks) == 1
+        values: dict[int, set[str]] = defaultdict(set)
+        if not alone:
+            for entry in boxes:
+                values[entry.rank].add(value_of(entry))
+        found: list[Entry] = []
+        higher: set[str] = set()
+        for rank in sorted(self._ranks):
+            grouped = self._is_grouped(rank)
+            own: list[Entry] = []
+            for actor_id, chain in self._chains[rank].items():
+                if not grouped or (rank, actor_id) in groups:
+                    own += chain.present(at)
+                else:
+                    own += chain.kernel(at, None if alone else higher)
+            if not alone:
+                higher |= values[rank] | {value_of(entry) for entry in own}
+            found += own
+        return found
+
+
+def timeline(line: Sequence[Standing], *, window_us: int) -> list[Segment]:
+    """Return the segments of a line over all valid time, where it has anything, in order."""
+    live = LiveLine(window_us=window_us, value=None)
+    for standing in line:
+        live.put(standing, is_open=_nowhere)
+    return live.segments(NEVER, FOREVER)
+
+
+def _nowhere(start: int, end: int) -> Intervals:  # noqa: ARG001 — nothing is asked of what it leaves
+    return ()
+
+
+def _group_of(entry: Entry) -> _Group:
+    return entry.rank, "" if entry.replaces_any else entry.actor_id
