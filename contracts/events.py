@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from contracts import limits
 from contracts.errors import BadRequest
@@ -71,7 +71,7 @@ _DEFAULT_STANCE = {
 }
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Refuse what no store can hold or no reader can see: NUL and lone surrogates."""
     if "\x00" in text:
         raise ValueError("holds a NUL character")
@@ -82,7 +82,7 @@ def _storable(text: str) -> str:
 
 def _name(text: str) -> str:
     # NFC and trimmed, so that two spellings of one name are one name everywhere below.
-    text = unicodedata.normalize("NFC", _storable(text)).strip()
+    text = unicodedata.normalize("NFC", storable(text)).strip()
     if not text:
         raise ValueError("is empty")
     if len(text.encode()) > limits.NAME_BYTES_MAX:
@@ -99,7 +99,7 @@ def is_name(value: object) -> bool:
 
 
 Name = Annotated[str, AfterValidator(_name), Field(max_length=limits.NAME_CHARACTERS_MAX)]
-Text = Annotated[str, AfterValidator(_storable), Field(max_length=limits.TEXT_CHARACTERS_MAX)]
+Text = Annotated[str, AfterValidator(storable), Field(max_length=limits.TEXT_CHARACTERS_MAX)]
 
 
 def _json_value(value: object) -> object:
@@ -120,13 +120,13 @@ def _check_json(value: object, *, depth: int) -> None:
             if not math.isfinite(value):
                 raise ValueError("not a finite number")
         case str():
-            _storable(value)
+            storable(value)
         case list():
             for item in value:
                 _check_json(item, depth=depth + 1)
         case dict():
             for key, item in value.items():
-                _storable(key)
+                storable(key)
                 _check_json(item, depth=depth + 1)
         case _:
             raise ValueError("not a JSON value")
@@ -134,6 +134,9 @@ def _check_json(value: object, *, depth: int) -> None:
 
 Value = Annotated[Any, AfterValidator(_json_value)]
 """A JSON value other than null."""
+
+_LISTED = BeforeValidator(lambda given: [] if given is None else given)
+"""Before a list: null, which many writers state for none, is an empty one."""
 
 
 class _Border(BaseModel):
@@ -246,23 +249,19 @@ class ClaimDraft(_Border):
     value: Value | None = None
     valid: ValidDraft | None = None
     stance: Stance | None = Field(default=None, strict=False)
-    inputs: list[TargetDraft] = Field(default_factory=list, max_length=limits.TARGETS_MAX)
+    inputs: Annotated[list[TargetDraft], _LISTED] = Field(default_factory=list, max_length=limits.TARGETS_MAX)
     occurrence_id: Name | None = None
     targets: list[TargetDraft] | None = Field(default=None, max_length=limits.TARGETS_MAX)
     winner: TargetDraft | None = None
 
 
 class EventDraft(_Border):
-    """
-    One event as a caller emits it: a line of `echoplane emit`.
-
-    All but stream, kind, actor and one of text, claims or targets may be left out.
-    """
+    """A line of `echoplane emit`: stream, kind, actor and one of text, claims or targets are needed."""
 
     stream: Name
     kind: Kind = Field(strict=False)
     actor: ActorDraft
-    subjects: list[Name] = Field(default_factory=list, max_length=limits.SUBJECTS_MAX)
+    subjects: Annotated[list[Name], _LISTED] = Field(default_factory=list, max_length=limits.SUBJECTS_MAX)
     observed_at: str | None = None
     source_event_id: Name | None = None
     idempotency_key: Name | None = None
@@ -270,8 +269,10 @@ class EventDraft(_Border):
     correlation: Name | None = None
     text: Text | None = None
     occurrence_id: Name | None = None
-    claims: list[ClaimDraft] = Field(default_factory=list, max_length=limits.CLAIMS_MAX)
-    targets: list[TargetDraft] = Field(default_factory=list, max_length=limits.TARGETS_MAX)
+    claims: Annotated[list[ClaimDraft], _LISTED] = Field(default_factory=list, max_length=limits.CLAIMS_MAX)
+    targets: Annotated[list[TargetDraft], _LISTED] = Field(
+        default_factory=list, max_length=limits.TARGETS_MAX
+    )
     winner: TargetDraft | None = None
 
     @model_validator(mode="after")

@@ -20,6 +20,11 @@ def test_names_are_trimmed_and_composed_so_that_two_spellings_are_one_name():
     assert decomposed.stream == "caf\u00e9"
 
 
+def test_null_for_a_list_is_an_empty_one():
+    assert draft(subjects=None, claims=None, targets=None) == draft()
+    assert draft(claims=[CLAIM | {"inputs": None}]) == draft(claims=[CLAIM])
+
+
 def test_a_claim_without_a_stance_takes_the_one_of_its_kind():
     correction = draft(kind="correction", claims=[CLAIM], targets=[{"source_event_id": "m1"}])
 
