@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import AfterValidator, BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
 
 from contracts import limits
 from contracts._wire import Wire
-from contracts.events import EventDraft
+from contracts.events import EventDraft, storable
 from contracts.reports import DoctorAnswer, ReadyAnswer, StatusAnswer
 
 
@@ -261,10 +261,22 @@ class AskAnswer(Wire):
     trail: str
 
 
+def _asked(text: str) -> str:
+    if not storable(text).strip():
+        raise ValueError("is empty")
+    return text
+
+
+QuestionText = Annotated[
+    str, Field(min_length=1, max_length=limits.QUESTION_CHARACTERS_MAX), AfterValidator(_asked)
+]
+"""A question as it was asked; its trail must be able to hold it."""
+
+
 class AskRequest(Wire):
     """A question with its options; the body of `POST …/ask`."""
 
-    question: Annotated[str, Field(min_length=1, max_length=limits.QUESTION_CHARACTERS_MAX)]
+    question: QuestionText
     valid_at: str | None = None
     known_at: str | None = None
     generation: str | None = None

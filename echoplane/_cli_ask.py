@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from contracts import limits
-from contracts.errors import BadRequest
 from contracts.trails import Question
 from contracts.views import ViewRequest
 from contracts.wire import AskAnswer, HistoryAnswer, ReplayAnswer, ResolveAnswer
@@ -23,14 +22,13 @@ from echoplane._cli_options import (
     MinCommit,
     Tenant,
     ValidAtOption,
-    checked_tenant,
     print_json,
     print_line,
     run,
     settings_for,
-    view_request,
 )
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
+from echoplane._requests import read_name, read_question, read_tenant, read_view
 from echoplane._settings import Settings
 from echoplane._state import Role
 from echoplane._wiring import with_plane
@@ -56,11 +54,10 @@ def ask(
     json: Json = False,
 ) -> int:
     """Answer a question from resolved state, or hand out the evidence."""
-    view = view_request(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
-    if not question.strip() or len(question) > limits.QUESTION_CHARACTERS_MAX:
-        raise BadRequest(field="QUESTION", reason=f"1 to {limits.QUESTION_CHARACTERS_MAX} characters")
-    asked = Question(text=question, budget_tokens=budget, disclose_conflicts=disclose_conflicts)
-    answer = run(_ask(settings_for(data_dir), checked_tenant(tenant), asked, view))
+    view = read_view(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
+    text = read_question(question, field="QUESTION")
+    asked = Question(text=text, budget_tokens=budget, disclose_conflicts=disclose_conflicts)
+    answer = run(_ask(settings_for(data_dir), read_tenant(tenant), asked, view))
     if json:
         print_json(answer)
     else:
@@ -112,8 +109,9 @@ def resolve(
     json: Json = False,
 ) -> int:
     """Say what stands on one key at a view."""
-    view = view_request(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
-    answer = run(_resolve(settings_for(data_dir), checked_tenant(tenant), entity, relation, view))
+    view = read_view(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
+    key = read_name(entity, field="ENTITY"), read_name(relation, field="RELATION")
+    answer = run(_resolve(settings_for(data_dir), read_tenant(tenant), *key, view))
     if json:
         print_json(answer)
     else:
@@ -155,8 +153,10 @@ def history(
     json: Json = False,
 ) -> int:
     """Show everything that was ever answered on an entity's keys: valid time against known commits."""
-    view = view_request(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
-    answer = run(_history(settings_for(data_dir), checked_tenant(tenant), entity, relation, view))
+    view = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
+    name = read_name(entity, field="ENTITY")
+    only = None if relation is None else read_name(relation, field="RELATION")
+    answer = run(_history(settings_for(data_dir), read_tenant(tenant), name, only, view))
     if json:
         print_json(answer)
         return EXIT_OK
@@ -185,7 +185,8 @@ def replay(
     json: Json = False,
 ) -> int:
     """Build a context anew from the ledger. Prints identical, redacted or mismatch (exit 1)."""
-    answer = run(_replay(settings_for(data_dir), checked_tenant(tenant), context_hash))
+    hash_ = read_name(context_hash, field="HASH")
+    answer = run(_replay(settings_for(data_dir), read_tenant(tenant), hash_))
     if json:
         print_json(answer)
     else:

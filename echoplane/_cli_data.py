@@ -13,13 +13,12 @@ import typer
 from contracts.claims import USER
 from contracts.errors import BadRequest
 from contracts.events import EventDraft
-from contracts.grants import ANY, LOCAL_GRANT, Grant, Right
+from contracts.grants import LOCAL_GRANT, Grant, Right
 from contracts.wire import SCHEMAS, ImportAnswer, ReceiptAnswer, TokenAnswer, VerifyAnswer
 from echoplane._cli_options import (
     DataDir,
     Json,
     Tenant,
-    checked_tenant,
     print_json,
     print_line,
     run,
@@ -29,6 +28,7 @@ from echoplane._emit import Append, Line, check_atomic, emit, numbered, read_lin
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._import_armar7 import read_armar7
 from echoplane._import_locomo import Batch, read_locomo
+from echoplane._requests import read_name, read_tenant
 from echoplane._settings import Settings
 from echoplane._state import Role
 from echoplane._wiring import Plane, with_plane
@@ -56,7 +56,7 @@ def emit_file(
 ) -> int:
     """Append events, each line its own commit. Nothing is written if a line is wrong."""
     settings = settings_for(data_dir)
-    name = checked_tenant(tenant)
+    name = read_tenant(tenant)
     lines = read_lines(_read(file))
     if atomic:
         check_atomic(lines)
@@ -145,7 +145,7 @@ async def _import(settings: Settings, batches: Sequence[Batch], *, tenant: str |
     failures = 0
     async with with_plane(settings, Role.WORKER) as plane:
         for batch in batches:
-            answer = await _import_batch(plane, checked_tenant(tenant or batch.tenant), batch)
+            answer = await _import_batch(plane, read_tenant(tenant or batch.tenant), batch)
             failures += answer.projection_failures
             if as_json:
                 print_json(answer)
@@ -176,7 +176,7 @@ async def _import_batch(plane: Plane, tenant: str, batch: Batch) -> ImportAnswer
 
 def verify(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:
     """Recompute everything: chain, hashes, seals, and cells from claims. Exit 1 if anything differs."""
-    answer = run(_verify(settings_for(data_dir), checked_tenant(tenant)))
+    answer = run(_verify(settings_for(data_dir), read_tenant(tenant)))
     if json:
         print_json(answer)
     else:
@@ -202,7 +202,7 @@ def token(
         list[Right] | None, typer.Option("--right", help="What it may do; repeat it. Else `emit`, `ask`.")
     ] = None,
     actor: Annotated[
-        list[str] | None, typer.Option("--actor", help="Whom it may speak for; repeat it. Else anyone.")
+        list[str] | None, typer.Option("--actor", help="Whom it may speak for; repeat it. `*` is anyone.")
     ] = None,
     actor_class: Annotated[
         list[str] | None, typer.Option("--class", help="In which classes; repeat it. Else `user`.")
@@ -212,13 +212,18 @@ def token(
     json: Json = False,
 ) -> int:
     """Make a bearer token for a tenant, and the tenant if it is not there. It is shown once."""
+    rights = frozenset(right or [Right.EMIT, Right.ASK])
+    if not actor and Right.EMIT in rights:
+        # Whoever speaks as anyone can speak as the very person whose memory it is, with her authority.
+        raise BadRequest(field="--actor", reason="name whom it may speak for, or `*` for anyone")
     grant = Grant(
-        tenant=checked_tenant(tenant),
-        rights=frozenset(right or [Right.EMIT, Right.ASK]),
-        actors=frozenset(actor or [ANY]),
-        classes=frozenset(actor_class or [USER]),
+        tenant=read_tenant(tenant),
+        rights=rights,
+        actors=frozenset(read_name(one, field="--actor") for one in actor or ()),
+        classes=frozenset(read_name(one, field="--class") for one in actor_class or [USER]),
     )
-    answer = run(_token(settings_for(data_dir), checked_tenant(tenant), grant, label=label))
+    name = read_name(label, field="--label")
+    answer = run(_token(settings_for(data_dir), read_tenant(tenant), grant, label=name))
     if json:
         print_json(answer)
     else:

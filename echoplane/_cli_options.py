@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel
 
 from contracts import limits
-from contracts.errors import BadRequest, EchoplaneError
-from contracts.times import KnownAt, ValidAt, parse_instant
-from contracts.views import ViewRequest, parse_generation
+from contracts.errors import EchoplaneError
 from contracts.wire import ErrorAnswer
 from echoplane._failures import error_answer
 from echoplane._settings import Settings, read_settings
@@ -51,8 +48,6 @@ Disclose = Annotated[
 
 Result = TypeVar("Result")
 
-_TENANT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-
 
 def settings_for(data_dir: Path | None) -> Settings:
     """
@@ -62,23 +57,6 @@ def settings_for(data_dir: Path | None) -> Settings:
         BadRequest: A variable is wrong or is none of ours.
     """
     return read_settings() if data_dir is None else read_settings(data_dir=data_dir)
-
-
-def view_request(
-    *, valid_at: str | None, known_at: str | None, generation: str | None, min_commit: int | None
-) -> ViewRequest:
-    """
-    Read what a caller asks for.
-
-    Raises:
-        BadRequest: An instant without an offset, or no generation.
-    """
-    return ViewRequest(
-        valid_at=None if valid_at is None else ValidAt(parse_instant(valid_at, field="valid_at")),
-        known_at=None if known_at is None else KnownAt(parse_instant(known_at, field="known_at")),
-        generation=None if generation is None else parse_generation(generation),
-        min_commit=min_commit,
-    )
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
@@ -108,15 +86,3 @@ def report(error: EchoplaneError, *, as_json: bool) -> None:
         line = f"echoplane: {place}{answer.error.message} [{answer.error.code}; {answer.error.act}]"
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
-
-
-def checked_tenant(tenant: str) -> str:
-    """
-    Return a name that can stand in a path and in a token; checked again where a tenant is made.
-
-    Raises:
-        BadRequest: It cannot.
-    """
-    if _TENANT.fullmatch(tenant) is None:
-        raise BadRequest(field="tenant", reason="1 to 63 of A-Z a-z 0-9 . _ - and first a letter or digit")
-    return tenant

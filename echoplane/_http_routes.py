@@ -10,11 +10,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from contracts import limits
 from contracts.errors import BadRequest, LimitExceeded, NotFound
+from contracts.events import Name
 from contracts.grants import Grant, Right
 from contracts.reports import HealthAnswer, ReadyAnswer
-from contracts.times import KnownAt, ValidAt, parse_instant
 from contracts.trails import Question
-from contracts.views import ViewRequest, parse_generation
 from contracts.wire import (
     AppendRequest,
     AskAnswer,
@@ -30,6 +29,7 @@ from contracts.wire import (
 )
 from echoplane._failures import refusal
 from echoplane._http_metrics import Metrics
+from echoplane._requests import is_tenant, read_name, read_view
 from echoplane._tokens import bearer_of, demand
 from echoplane._wiring import Plane
 
@@ -49,8 +49,8 @@ class _Parameters(BaseModel):
 class ReadParameters(_Parameters):
     """Which view: instants with offset; `min_commit` waits, within a bound, for that commit."""
 
-    entity: str
-    relation: str
+    entity: Name
+    relation: Name
     valid_at: str | None = None
     known_at: str | None = None
     generation: str | None = None
@@ -60,8 +60,8 @@ class ReadParameters(_Parameters):
 class HistoryParameters(_Parameters):
     """Which keys; all relations of the entity if none is named."""
 
-    entity: str
-    relation: str | None = None
+    entity: Name
+    relation: Name | None = None
     known_at: str | None = None
     generation: str | None = None
     min_commit: Annotated[int | None, Query(ge=0)] = None
@@ -102,7 +102,7 @@ async def _authorized(plane: Plane, request: Request, tenant: str, right: Right)
     """
     grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
     demand(grant, tenant=tenant, right=right)
-    if not await plane.has_tenant(tenant):
+    if not is_tenant(tenant) or not await plane.has_tenant(tenant):
         raise NotFound(what="tenant")
     return grant
 
@@ -130,17 +130,6 @@ def _json_body(model: type[BaseModel]) -> dict[str, Any]:
     # The body is validated as JSON text, so its schema is named here instead of by a parameter.
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-def _view(
-    *, valid_at: str | None, known_at: str | None, generation: str | None, min_commit: int | None
-) -> ViewRequest:
-    return ViewRequest(
-        valid_at=None if valid_at is None else ValidAt(parse_instant(valid_at, field="valid_at")),
-        known_at=None if known_at is None else KnownAt(parse_instant(known_at, field="known_at")),
-        generation=None if generation is None else parse_generation(generation),
-        min_commit=min_commit,
-    )
 
 
 def _add_health(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
@@ -195,7 +184,7 @@ def _add_events(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     async def event(tenant: str, event_id: str, request: Request) -> EventAnswer:
         """One event, decrypted and checked against its hash."""
         await _authorized(plane, request, tenant, Right.ASK)
-        return await plane.event(tenant, event_id)
+        return await plane.event(tenant, read_name(event_id, field="event_id"))
 
 
 def _add_reads(router: APIRouter, plane: Plane) -> None:
@@ -205,7 +194,7 @@ def _add_reads(router: APIRouter, plane: Plane) -> None:
     ) -> ResolveAnswer:
         """What stands on one key at a view."""
         await _authorized(plane, request, tenant, Right.ASK)
-        view = _view(
+        view = read_view(
             valid_at=given.valid_at,
             known_at=given.known_at,
             generation=given.generation,
@@ -219,7 +208,7 @@ def _add_reads(router: APIRouter, plane: Plane) -> None:
     ) -> HistoryAnswer:
         """Everything that was ever answered on an entity's keys, up to the cut."""
         await _authorized(plane, request, tenant, Right.ASK)
-        view = _view(
+        view = read_view(
             valid_at=None, known_at=given.known_at, generation=given.generation, min_commit=given.min_commit
         )
         return await plane.history(tenant, given.entity, given.relation, view)
@@ -238,7 +227,7 @@ def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
             Question(
                 text=body.question, budget_tokens=body.budget, disclose_conflicts=body.disclose_conflicts
             ),
-            _view(
+            read_view(
                 valid_at=body.valid_at,
                 known_at=body.known_at,
                 generation=body.generation,
@@ -252,10 +241,10 @@ def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     async def context(tenant: str, context_hash: str, request: Request) -> StoredContextAnswer:
         """A stored context in its canonical form."""
         await _authorized(plane, request, tenant, Right.ASK)
-        return await plane.context(tenant, context_hash)
+        return await plane.context(tenant, read_name(context_hash, field="context_hash"))
 
     @router.post("/v1/{tenant}/contexts/{context_hash}/replay", dependencies=[Depends(no_parameters)])
     async def replay(tenant: str, context_hash: str, request: Request) -> ReplayAnswer:
         """Build the context anew from the ledger and compare."""
         await _authorized(plane, request, tenant, Right.ASK)
-        return await plane.replay(tenant, context_hash)
+        return await plane.replay(tenant, read_name(context_hash, field="context_hash"))

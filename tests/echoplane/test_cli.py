@@ -258,6 +258,28 @@ def test_import_says_what_came_in(run, tmp_path):
     assert (code, answer.events, answer.commit, answer.folded, answer.projection_failures) == (0, 1, 1, 1, 0)
 
 
+@pytest.mark.parametrize("name", ["A\x00nn", "A\udc80nn", " "])
+def test_names_and_questions_that_nothing_can_hold_are_refused(run, name):
+    codes = [
+        run(*arguments, "--tenant", "ann")[::2]
+        for arguments in (
+            ("resolve", name, "lives_in"), ("resolve", "Ann", name), ("history", name), ("ask", name),
+            ("replay", name), ("token", "--actor", name),
+        )
+    ]  # fmt: skip
+
+    assert [(code, error.code) for code, error in codes] == [(2, "incorrect.bad_request")] * 6
+
+
+def test_a_token_that_may_emit_names_whom_it_speaks_for(run):
+    code, _, error = run("token", "--tenant", "open")
+
+    assert (code, error.details["field"]) == (2, "--actor")
+    assert "open" not in heads(run)
+    code, out, _ = run("token", "--tenant", "open", "--right", "ask")
+    assert (code, TokenAnswer.model_validate_json(out[0]).actors) == (0, [])
+
+
 def test_a_token_is_made_with_its_tenant(run):
     code, out, _ = run("token", "--tenant", "fresh", "--right", "ask", "--actor", "Ann")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+from urllib.parse import quote
 
 import pytest
 import structlog
@@ -137,6 +138,52 @@ async def test_naive_instants_are_refused(client, home, turn):
 )
 async def test_unknown_repeated_missing_and_wrong_parameters_are_errors(client, home, method, path):
     assert await code_of(await client.request(method, path, json={})) == (422, "incorrect.bad_request")
+
+
+UNSTORABLE = ["A\x00nn", "A\ud800nn", "A" * (limits.NAME_CHARACTERS_MAX + 1), " "]
+
+
+@pytest.mark.parametrize("name", UNSTORABLE)
+async def test_names_that_no_event_can_carry_are_refused(client, home, name):
+    quoted = quote(name, errors="surrogatepass")
+    responses = [
+        await client.get(f"/v1/home/resolve?entity={quoted}&relation=lives_in"),
+        await client.get(f"/v1/home/resolve?entity=Ann&relation={quoted}"),
+        await client.get(f"/v1/home/history?entity={quoted}"),
+        await client.get(f"/v1/home/history?entity=Ann&relation={quoted}"),
+    ]
+    # Bytes that are no UTF-8 reach us as U+FFFD: a name, though nobody's.
+    if "\ud800" not in name:
+        assert [await code_of(response) for response in responses] == [(422, "incorrect.bad_request")] * 4
+    assert all(response.status_code < 500 for response in responses)
+
+
+@pytest.mark.parametrize("question", ["Where\\u0000?", "Where\\ud800?", "  "])
+async def test_questions_that_no_trail_can_hold_are_refused(client, home, question):
+    body = f'{{"question": "{question}"}}'.encode()
+
+    response = await client.post("/v1/home/ask", content=body)
+
+    assert await code_of(response) == (422, "incorrect.bad_request")
+
+
+@pytest.mark.parametrize("path", ["events/a%00b", "contexts/a%00b"])
+async def test_ids_that_no_row_can_have_are_refused(client, home, path):
+    assert await code_of(await client.get(f"/v1/home/{path}")) == (422, "incorrect.bad_request")
+
+
+async def test_a_tenant_that_nobody_can_be_called_is_not_found(client):
+    assert await code_of(await client.get("/v1/a%00b/history?entity=Ann")) == (404, "incorrect.not_found")
+
+
+async def test_a_name_is_found_however_its_letters_are_composed(client, remember, turn):
+    await remember(
+        "home", turn("Hi.", claims=[{"entity": "Caf\u00e9", "relation": "lives_in", "value": "Lyon"}])
+    )
+
+    response = await client.get("/v1/home/resolve", params={"entity": " Cafe\u0301 ", "relation": "lives_in"})
+
+    assert response.json()["value"] == "Lyon"
 
 
 async def test_a_body_past_its_bound_is_refused(client):

@@ -1,0 +1,80 @@
+"""What a caller names, asks and wants to see, read the same way at every door."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from contracts.errors import BadRequest
+from contracts.events import Name
+from contracts.times import KnownAt, ValidAt, parse_instant
+from contracts.views import ViewRequest, parse_generation
+from contracts.wire import QuestionText
+from echoplane._failures import refusal
+
+_NAME: Final = TypeAdapter[str](Name)
+_QUESTION: Final = TypeAdapter[str](QuestionText)
+_TENANT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+def read_name(text: str, *, field: str) -> str:
+    """
+    Return a name as the log would have stored it: NFC, trimmed.
+
+    Raises:
+        BadRequest: No event could carry it: empty, too long, or not storable as text.
+    """
+    return _read(_NAME, text, field)
+
+
+def read_question(text: str, *, field: str) -> str:
+    """
+    Return a question as it was asked.
+
+    Raises:
+        BadRequest: It is empty, too long, or not storable as text.
+    """
+    return _read(_QUESTION, text, field)
+
+
+def is_tenant(name: str) -> bool:
+    """Return whether a tenant can be called so: it stands in paths and in tokens."""
+    return _TENANT.fullmatch(name) is not None
+
+
+def read_tenant(name: str) -> str:
+    """
+    Return a tenant's name; checked again where one is made.
+
+    Raises:
+        BadRequest: None is called so.
+    """
+    if not is_tenant(name):
+        raise BadRequest(field="tenant", reason="1 to 63 of A-Z a-z 0-9 . _ - and first a letter or digit")
+    return name
+
+
+def read_view(
+    *, valid_at: str | None, known_at: str | None, generation: str | None, min_commit: int | None
+) -> ViewRequest:
+    """
+    Read which view a caller asks for.
+
+    Raises:
+        BadRequest: An instant without an offset, or no generation.
+    """
+    return ViewRequest(
+        valid_at=None if valid_at is None else ValidAt(parse_instant(valid_at, field="valid_at")),
+        known_at=None if known_at is None else KnownAt(parse_instant(known_at, field="known_at")),
+        generation=None if generation is None else parse_generation(generation),
+        min_commit=min_commit,
+    )
+
+
+def _read(form: TypeAdapter[str], text: str, field: str) -> str:
+    try:
+        return form.validate_python(text)
+    except ValidationError as error:
+        raise refusal(error, where=field) from None
