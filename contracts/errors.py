@@ -169,6 +169,16 @@ class Poisoned(Fault):
         self.position, self.error = position, error
 
 
+class OtherProjector(Fault):
+    """An epoch was begun by another version of the projector; this one needs an epoch of its own."""
+
+    code = "fault.other_projector"
+
+    def __init__(self, *, epoch: int, begun_by: str, given: str) -> None:
+        super().__init__(f"epoch {epoch} was begun by projector {begun_by}; {given} needs a new epoch")
+        self.epoch, self.begun_by, self.given = epoch, begun_by, given
+
+
 class IntegrityFault(Fault):
     """Stored bytes do not match the digest, seal or chain that covers them."""
 

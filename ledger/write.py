@@ -18,7 +18,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingErr
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
-from contracts.errors import EchoplaneError, NotFound, Poisoned
+from contracts.errors import EchoplaneError, NotFound, OtherProjector, Poisoned
 from contracts.events import Event, Kind
 from contracts.ports import Projector
 from contracts.relations import RelationContract
@@ -142,6 +142,7 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
     Raises:
         NotFound: No such tenant.
         Poisoned: An event cannot be folded. What stands before it is; it is in `dead_letter`.
+        OtherProjector: The epoch was begun by another version of the projector.
         Unavailable: The database is down, or another fold of the tenant holds the cursor.
     """
     try:
@@ -197,6 +198,7 @@ async def _fold(
         cursor = (await conn.execute(_CURSOR, {"tenant": tenant})).one_or_none()
         if cursor is None:
             raise NotFound(what="tenant")
+        _refuse_other_version(cursor, projector)
         head = await conn.scalar(_HEAD, {"tenant": tenant})
         batch = await _read(conn, keys, cursor, events_max)
         reader = Reader(conn=conn, keys=keys, epoch=cursor.epoch, cut=cursor.commit)
@@ -229,6 +231,14 @@ async def _fold(
         refused_contracts=late,
     )
     return report, batch.poison
+
+
+def _refuse_other_version(cursor: Any, projector: Projector) -> None:  # noqa: ANN401 — a row
+    # An epoch is one projection of the whole log: half by one version, half by another, it would
+    # follow from neither, and no fold could make it again.
+    begun_by = cursor.projector_version
+    if cursor.commit and begun_by and begun_by != projector.version:
+        raise OtherProjector(epoch=cursor.epoch, begun_by=begun_by, given=projector.version)
 
 
 async def _read(conn: AsyncConnection, keys: TenantKeys, cursor: Any, events_max: int) -> _Batch:  # noqa: ANN401 — a row

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.errors import Poisoned
+from contracts.errors import OtherProjector, Poisoned
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from ledger import log
@@ -245,4 +245,30 @@ async def test_poison_in_the_middle_of_a_commit_keeps_the_commit_whole(db):
         await fold(db, "acme", BrokenOn("e3"), events_max=100)
 
     assert caught.value.position == 3
+    assert await _count(db, "claim") == 1
+
+
+class Newer(PlainProjector):
+    version = "plain-2"
+
+
+async def test_another_version_of_the_projector_does_not_go_on_with_an_epoch(db):
+    await _append(db, _reading(1, "1", minutes=1))
+    await _fold_all(db)
+    await _append(db, _reading(2, "2", minutes=2))
+
+    with pytest.raises(OtherProjector) as caught:
+        await fold(db, "acme", Newer(), events_max=100)
+
+    assert (caught.value.begun_by, caught.value.given) == ("plain-1", "plain-2")
+    assert await _count(db, "claim") == 1
+    await _fold_all(db)
+    assert await _count(db, "claim") == 2
+
+
+async def test_an_epoch_that_nothing_was_folded_in_takes_any_version(db):
+    await _append(db, _reading(1, "1", minutes=1))
+
+    await fold(db, "acme", Newer(), events_max=100)
+
     assert await _count(db, "claim") == 1
