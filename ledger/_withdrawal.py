@@ -108,12 +108,13 @@ class Replay:
     def _enter(self, claim: Claim) -> None:
         inputs: list[Entry] = []
         for reference in claim.inputs:
-            named = self._said.claims_named(reference, claim)
-            if not named:
-                # An input that this epoch does not have: the claim is not projected.
+            made = self._said.entries_made(self._said.claims_named(reference, claim))
+            if not made:
+                # An input that this epoch does not have, or has not projected either: nothing
+                # would ever withdraw what is derived from it.
                 self.unplaced.append(claim)
                 return
-            inputs += self._said.entries_made(named)
+            inputs += made
         entity, relation, value = key_and_value(claim)
         entry = self._make(
             claim,

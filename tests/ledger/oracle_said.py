@@ -176,9 +176,10 @@ class Said:
         inputs: list[Item] = []
         for reference in claim.inputs:
             named = self._named(reference, claim)
-            if not named:
+            made = [i for i in self.items if i.claim in named]
+            if not made:
                 return
-            inputs += [i for i in self.items if i.claim in named]
+            inputs += made
         _, _, value = self._key(claim)
         granted = "derived" if claim.inputs else claim.source.actor_class
         item = self._add(claim, value=value, end=claim.stance.value == "end", inputs=inputs, granted=granted)
