@@ -25,7 +25,7 @@ error in one table each; nothing else may map errors.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class EchoplaneError(Exception):
@@ -36,6 +36,12 @@ class EchoplaneError(Exception):
     def details(self) -> dict[str, object]:
         """Return the attributes a caller may see, for JSON. Never holds content of a memory."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def located(self, **place: int) -> Self:
+        """Add to the details where it happened, and return the error itself."""
+        for name, number in place.items():
+            setattr(self, name, number)
+        return self
 
 
 class Incorrect(EchoplaneError):

@@ -69,24 +69,28 @@ def numbered(drafts: Iterable[EventDraft]) -> list[Line]:
 
 async def emit(lines: Sequence[Line], append: Append) -> AsyncIterator[tuple[Line, ReceiptAnswer]]:
     """
-    Commit each line, in order, and yield its receipt.
+    Commit each line, in order, and yield its receipt; lines that were committed beside a refused one too.
 
     Raises:
-        EchoplaneError: The log refused one; the error's details say which `line`, and how many were
-            `written`. Emitting the same file again goes on from there.
+        EchoplaneError: The log refused one, the first of its window; the error's details say which
+            `line`, and how many were `written`. Emitting the same file again goes on from there.
     """
     written = 0
     for window in _windows(lines):
         tasks = [asyncio.create_task(append([line.draft])) for line in window]
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        failed: tuple[Line, BaseException] | None = None
         for line, outcome in zip(window, outcomes, strict=True):
-            if isinstance(outcome, EchoplaneError):
-                vars(outcome).update(line=line.number, written=written)
-                raise outcome
             if isinstance(outcome, BaseException):
-                raise outcome
+                failed = failed or (line, outcome)
+                continue
             written += 1
             yield line, outcome
+        if failed is not None:
+            line, error = failed
+            if isinstance(error, EchoplaneError):
+                error.located(line=line.number, written=written)
+            raise error
 
 
 def check_atomic(lines: Sequence[Line]) -> None:

@@ -76,14 +76,15 @@ def read_locomo(path: Path, *, conversation: str | None) -> list[Batch]:
         raise BadRequest(field=str(path), reason="not a list of conversations")
     batches = []
     for number, sample in enumerate(document, start=1):
-        if conversation is None or sample["sample_id"] == conversation:
-            try:
-                drafts = tuple(_turns(sample["conversation"]))
-            except (KeyError, TypeError, AttributeError) as error:
-                raise BadRequest(
-                    field=f"{path}: conversation {number}", reason=f"not LoCoMo's format: {error!r}"
-                ) from error
-            batches.append(Batch(tenant=f"locomo-{number}", drafts=drafts))
+        try:
+            if conversation is not None and sample["sample_id"] != conversation:
+                continue
+            drafts = tuple(_turns(sample["conversation"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadRequest(
+                field=f"{path}: conversation {number}", reason=f"not LoCoMo's format: {error!r}"
+            ) from error
+        batches.append(Batch(tenant=f"locomo-{number}", drafts=drafts))
     if not batches:
         raise BadRequest(field="conversation", reason="the file holds no such conversation")
     return batches

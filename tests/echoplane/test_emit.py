@@ -105,6 +105,22 @@ async def test_lines_are_committed_in_their_order():
     assert [got.commit for got in receipts] == list(range(1, len(texts) + 1))
 
 
+async def test_lines_committed_beside_a_refused_one_have_their_receipts_and_are_counted():
+    lines = read_lines(jsonl(*(TURN | {"text": text} for text in ("one", "two", "three", "four"))))
+    log, receipts = Log(refused={"two"}), []
+
+    async def emit_all():
+        async for line, _ in emit(lines, log.append):
+            receipts.append(line.number)
+
+    with pytest.raises(IdempotencyConflict) as refused:
+        await emit_all()
+
+    assert log.texts == ["one", "three", "four"]
+    assert receipts == [1, 3, 4]
+    assert refused.value.details() == {"idempotency_key": "k", "line": 2, "written": 3}
+
+
 async def test_nothing_after_a_refused_line_that_names_others_is_written():
     rows = [
         TURN | {"text": "a"},

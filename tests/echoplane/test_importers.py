@@ -99,13 +99,14 @@ def test_each_conversation_has_a_tenant_by_position(tmp_path):
     assert [batch.tenant for batch in second] == ["locomo-2"]
 
 
-@pytest.mark.parametrize("content", [b"{}", b"not json", b"[1]", b'[{"sample_id": "a"}]'])
-def test_another_format_is_refused(tmp_path, content):
+@pytest.mark.parametrize("conversation", [None, "a"])
+@pytest.mark.parametrize("content", [b"{}", b"not json", b"[1]", b'[{"sample_id": "a"}]', b"[{}]"])
+def test_another_format_is_refused(tmp_path, content, conversation):
     path = tmp_path / "other.json"
     path.write_bytes(content)
 
     with pytest.raises(BadRequest):
-        read_locomo(path, conversation=None)
+        read_locomo(path, conversation=conversation)
 
 
 def test_an_unknown_conversation_and_a_missing_file_are_refused(tmp_path):
