@@ -8,6 +8,7 @@ no harm. Source: SEMANTICS, "Withdrawal" and "Fine print".
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,7 @@ class Replay:
         self.unplaced: list[Claim] = []
         self._said = Register(contracts, identity)
         self._moved: dict[int, Entry] = {}
-        self._of_occurrence: dict[tuple[str, str, tuple[str, str]], Entry] = {}
+        self._of_occurrence: dict[tuple[str, str, tuple[str, str]], list[Entry]] = defaultdict(list)
 
     def extend(self, claims: Iterable[Claim]) -> None:
         """Replay further claims, in the order of their positions."""
@@ -196,21 +197,23 @@ class Replay:
         self._moved[id(entry)] = entry
 
     def _note_occurrence(self, entry: Entry) -> None:
-        """A later mention with the same source id and another date corrects the earlier."""
+        """A later mention with the same source id and another date corrects every earlier one of it."""
         if entry.occurrence is None or entry.is_end:
             return
         if self.contracts.of(entry.relation).cardinality != Cardinality.OCCURRENCE:
             return
         at = (self.identity.entity(entry.entity), entry.relation, entry.occurrence)
-        earlier = self._of_occurrence.get(at)
-        self._of_occurrence[at] = entry
-        if earlier is None or (earlier.start, earlier.end) == (entry.start, entry.end):
-            return
-        if not withdrawn_throughout(earlier):
-            entry.place = earlier.place
-            entry.lineage |= earlier.lineage
-            self._leave(earlier, ALWAYS, by=entry.claim)
-            earlier.heir = entry
+        live = [mention for mention in self._of_occurrence[at] if not withdrawn_throughout(mention)]
+        corrected = [mention for mention in live if (mention.start, mention.end) != (entry.start, entry.end)]
+        # A correction that took a target's place keeps it, unless a later mention is corrected too.
+        taken = [entry.place] if entry.place != place_of(entry.claim) else []
+        if corrected:
+            entry.place = max([*taken, *(mention.place for mention in corrected)])
+        for mention in corrected:
+            entry.lineage |= mention.lineage
+            mention.withdraw(ALWAYS, by=entry.claim)
+            mention.heir = entry
+        self._of_occurrence[at] = [*(mention for mention in live if mention.heir is None), entry]
 
     def _may(self, claim: Claim, entry: Entry) -> bool:
         """Only the same source, a higher class or an operator may withdraw."""
@@ -365,8 +368,7 @@ class Replay:
             entry.lineage |= target.lineage
             self._leave(target, ALWAYS, by=claim)
             target.heir = entry
-        if entry.occurrence is not None:
-            self._of_occurrence[self.identity.entity(entity), relation, entry.occurrence] = entry
+        self._note_occurrence(entry)
 
     def _assert_instead(self, claim: Claim, old: Entry) -> None:
         """A correction that may not, or of what is gone, speaks for itself: it may inherit validity."""

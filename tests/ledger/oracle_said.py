@@ -188,7 +188,7 @@ class Said:
     _end = _assert
 
     def _same_occurrence(self, item: Item) -> None:
-        """§10: a later mention with the same source id and another date corrects the earlier."""
+        """§10: a later mention with the same source id and another date corrects every earlier one."""
         if item.end or item.occurrence is None:
             return
         if self._contract(item.relation).cardinality.value != "occurrence":
@@ -202,10 +202,13 @@ class Said:
             and i.heir is None
             and self._same_key(i, item.entity, item.relation)
         ]
-        old = earlier[-1] if earlier else None
-        if old and (old.start, old.stop) != (item.start, item.stop) and not self._all_gone(old):
-            item.place, item.values = old.place, item.values | old.values
-            old.gone, old.heir = set(self.instants), item
+        old = [i for i in earlier if (i.start, i.stop) != (item.start, item.stop) and not self._all_gone(i)]
+        own = (item.claim.position.event, item.claim.position.ordinal)
+        if old:
+            item.place = max([i.place for i in old] + ([item.place] if item.place != own else []))
+        for i in old:
+            item.values = item.values | i.values
+            i.gone, i.heir = set(self.instants), item
 
     def _named(self, reference: Any, by: Claim) -> list[Claim]:
         found = []
@@ -371,3 +374,4 @@ class Said:
             item.gone = set(old.gone)
         for target in targets:
             target.gone, target.heir = set(self.instants), item
+        self._same_occurrence(item)
