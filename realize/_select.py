@@ -24,12 +24,12 @@ def named_keys(
     named = [key for key in proposal.keys if key.named]
     if not named:
         return ()
-    places = {relation: place for place, relation in reversed(list(enumerate(plan.relations)))}
-    first = min(
-        named, key=lambda key: (places.get(key.relation, len(places)), -key.score_ppm, key.relation)
-    ).relation
+    meant = {key.relation for key in named}
+    if meant <= set(plan.relations):
+        meant = {next(relation for relation in plan.relations if relation in meant)}
+    # Else nothing says which of the relations is meant, and least of all a score.
     resolved = {(key.entity, key.relation): key for key in resolutions}
-    wanted = sorted({(key.entity, key.relation) for key in named if key.relation == first})
+    wanted = sorted({(key.entity, key.relation) for key in named if key.relation in meant})
     if any(key not in resolved for key in wanted):
         return None
     return _apart([resolved[key] for key in wanted])
