@@ -1,5 +1,5 @@
 """
-The answer, derived from a frozen context and nothing else. Pure, but for one model port.
+The answer, derived from a frozen context and nothing else. Pure.
 
 Promises: it shows only what was asked, or says that evidence is missing or in conflict; every
 answer cites its lines.

@@ -19,7 +19,8 @@ from contracts.proposals import Operation, Plan, Proposal
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.trails import Question
 from contracts.views import View
-from realize._scope import asks_of_another, left_over, mean_another, shifts, words_of
+from realize._asking import fits, looks_back
+from realize._scope import asks_of_another, left_over, mean_another, shifts, untitled, words_in, words_of
 from realize._select import named_keys, values_of
 
 _TYPED: Final = frozenset(
@@ -55,7 +56,8 @@ def realize(
     if len(keys) > 1 or _names_another(question, proposal, keys[0]):
         return _evidence(pack, "several_keys")
     (key,) = keys
-    if _moves_off(question, plan, key) or not _at_view(plan, key.view):
+    same = [each.entity for each in resolutions if _is_same(each, key)]
+    if _moves_off(question, plan, key, same) or not _at_view(plan, key.view):
         return _evidence(pack, "time_or_scope_not_resolved")
     return _answer(question, plan, key, pack)
 
@@ -136,15 +138,42 @@ def _names_another(question: Question, proposal: Proposal, key: KeyResolution) -
     return bool(unexplained) and _JOINED.search(question.text) is not None
 
 
-def _moves_off(question: Question, plan: Plan, key: KeyResolution) -> bool:
+def _is_same(one: KeyResolution, other: KeyResolution) -> bool:
+    """Say whether two keys are one, of an entity with several names."""
+    alike = one.relation == other.relation and one.resolution == other.resolution
+    # Of two on which nothing stands, equal answers say nothing about who is who.
+    return alike and not isinstance(one.resolution, Missing)
+
+
+def _moves_off(question: Question, plan: Plan, key: KeyResolution, same: Sequence[str]) -> bool:
     """Say whether the question's words ask for another time, another relation or another holder."""
     others = [relation for relation in plan.relations if relation != key.relation]
-    left = left_over(question.text, entity=key.entity, relation=key.relation)
+    text, entity, relation = question.text, key.entity, key.relation
+    left = left_over(text, entity=entity, relation=relation)
+    named = {word for name in same for word in words_in(name)} | ({"or"} if len(same) > 1 else set())
     return (
-        shifts(question.text, entity=key.entity)
+        shifts(text, entity=entity)
         or mean_another(left, others)
-        or asks_of_another(question.text, entity=key.entity, relation=key.relation)
+        or asks_of_another(text, entity=entity, relation=relation)
+        or not fits(text, entity=entity, relation=relation)
+        # A time that is named, and is the view's, is what a past tense looks back from.
+        or (
+            not plan.times
+            and looks_back(text, entity=entity, relation=relation, cardinality=key.contract.cardinality)
+        )
+        or _asks_for_less(question, plan, key, [word for word in left if word not in named])
     )
+
+
+def _asks_for_less(question: Question, plan: Plan, key: KeyResolution, left: Sequence[str]) -> bool:
+    """Say whether words are left over that one value, or its absence, does not answer."""
+    if isinstance(key.resolution, ResolvedSet):
+        # They may choose among its members.
+        return False
+    timed = {word for time in plan.times for word in words_in(time.wording)}
+    left = untitled(question.text, left, entity=key.entity, relation=key.relation)
+    words = frozenset(left) - timed
+    return bool(words) and not any(words == words_of(value) for value in values_of(key))
 
 
 def _at_view(plan: Plan, view: View) -> bool:

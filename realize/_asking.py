@@ -1,0 +1,107 @@
+"""
+Whether a question asks for what its key holds: the value, of this entity, as it is at the view.
+
+"Who lives with Ann?", "Why does Ann live in Lyon?" and "Where had Ann lived?" name the key of Ann's
+home and do not ask for it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from contracts.lexicon import CARDINALITY_OF, RELATIONS
+from contracts.relations import Cardinality
+from realize._scope import cues_of, fold, words_in
+
+_ASKING: Final = frozenset({"what", "which", "who", "whom", "whose", "where", "when", "why", "how"})
+_AUXILIARIES: Final = frozenset({"do", "does", "did", "am", "is", "are", "was", "were", "has", "have", "had"})
+_DOING: Final = frozenset({"do", "does", "did"})
+_PAST: Final = frozenset({"did", "was", "were", "had"})
+_FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "myself"})
+_PEOPLE: Final = frozenset({"who", "whom", "people", "persons", "person"})
+_HOW: Final = frozenset({"many", "often", "much", "frequently"})
+
+_MUTUAL: Final = frozenset({"married_to", "engaged_to", "dating"})
+_OF_PEOPLE: Final = _MUTUAL | {"works_at", "named", "likes", "dislikes", "visited"}
+_OF_PLACES: Final = frozenset({"lives_in", "works_at", "studies_at", "born_in", "located_in", "visited"})
+_PLACE_WORDS: Final = frozenset(
+    {"in", "at", "on", "to", "location", "place", "address", "home", "room", "position"}
+)
+_ONCE_FOR_ALL: Final = frozenset({"born_in", "birthday"})
+"""What is told in the past tense and holds for ever."""
+
+_CUE_WORDS: Final = {each.relation: {word for cue in each.cues for word in cue} for each in RELATIONS}
+
+
+def fits(question: str, *, entity: str, relation: str) -> bool:
+    """Say whether the asking word, and who does what to whom, ask for the value of the key."""
+    words = [word.removesuffix("'s") for word in words_in(question)]
+    names = frozenset(words_in(entity))
+    at = next((place for place, word in enumerate(words) if word in _ASKING and word not in names), None)
+    if at is None:
+        return True
+    after = words[at + 1 :]
+    return _word_fits(words[at], after, relation) and not _asks_of_others(
+        question, words[at:], entity=entity, relation=relation
+    )
+
+
+def looks_back(question: str, *, entity: str, relation: str, cardinality: Cardinality) -> bool:
+    """Say whether a question is in a past tense that its key, held at the view, does not answer."""
+    if cardinality == Cardinality.OCCURRENCE or relation in _ONCE_FOR_ALL:
+        return False
+    words = set(words_in(question)) - set(words_in(entity))
+    if words & _PAST:
+        return True
+    cues, present = (
+        cues_of(relation),
+        _CUE_WORDS.get(relation, set()) | set(words_in(relation.replace("_", " "))),
+    )
+    # "has lived": a past form of a cue that is not itself one, as "married" is.
+    return any(word.endswith("ed") and fold(word) in cues and word not in present for word in words)
+
+
+def _word_fits(asking: str, after: list[str], relation: str) -> bool:
+    listed = relation in CARDINALITY_OF
+    match asking:
+        case "why" | "whose":
+            return False
+        case "when":
+            return relation == "birthday"
+        case "how":
+            return bool(after) and (after[0] in _HOW or fold(after[0]) in cues_of(relation))
+        case "where":
+            # Where Ann's employer is, is another question than who that is.
+            return relation in _OF_PLACES or (not listed and bool(_PLACE_WORDS & set(relation.split("_"))))
+        case "who" | "whom":
+            return relation in _OF_PEOPLE or not listed
+        case _:
+            # "What does Ann do at work?" is not where she works.
+            return relation == "works_as" or not _does_something(after)
+
+
+def _does_something(after: list[str]) -> bool:
+    first = next((place for place, word in enumerate(after) if word in _AUXILIARIES), None)
+    return first is not None and "do" in after[first + 1 :]
+
+
+def _asks_of_others(question: str, words: list[str], *, entity: str, relation: str) -> bool:
+    """Say whether the entity is the object of what is asked: "Who lives with *Ann*?"."""
+    if relation in _MUTUAL or relation.endswith("_by"):
+        return False
+    spelled = frozenset(words_in(entity))
+    names = spelled if spelled & set(words_in(question)) else _FIRST_PERSON
+    cues = cues_of(relation).difference(map(fold, _ASKING))
+    cue = next((place for place, word in enumerate(words) if fold(word) in cues), None)
+    name = next((place for place, word in enumerate(words) if word in names), None)
+    if cue is None or name is None or name < cue:
+        return False
+    auxiliary = next((place for place, word in enumerate(words) if word in _AUXILIARIES), None)
+    contracted = any(
+        word.removesuffix("'s") in _ASKING and word.endswith("'s") for word in words_in(question)
+    )
+    if auxiliary is None:
+        return not contracted
+    # "Who is working for Ann?", but not "Who is the employer of Ann?" nor "Which people does Ann like?".
+    people = not _PEOPLE.isdisjoint(words[:cue])
+    return people and auxiliary < cue and "of" not in words[cue:name]
