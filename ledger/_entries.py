@@ -7,13 +7,13 @@ replay of a ledger (`_withdrawal`) makes and changes entries; everything after i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from contracts.claims import DERIVED, SELF, Claim, Source, Validity, ValidityKind
 from contracts.identity import IDENTITY
-from contracts.relations import RelationContract
+from contracts.relations import Cardinality, RelationContract
 from ledger._intervals import (
     ALWAYS,
     FOREVER,
@@ -144,6 +144,26 @@ def rank_and_rule(contract: RelationContract, *, actor_id: str, source_class: st
     return (
         rank_of(contract, actor_id=actor_id, source_class=source_class),
         replaces_any(contract, source_class),
+    )
+
+
+def loses_to(entry: Entry, winners: Sequence[Entry], cardinality: Cardinality) -> bool:
+    """
+    Return whether an entry says something else than the winners do, on a line that one of them is on.
+
+    An end that names no value is on every line of a key: of a key with several lines it loses
+    nothing here, for taking it back would bring up what it ended on the others.
+    """
+    stated = [winner for winner in winners if not winner.is_end]
+    if not entry.is_end and entry.normal in {winner.normal for winner in stated}:
+        return False
+    if cardinality == Cardinality.ONE:
+        return True
+    if entry.is_end:
+        return entry.normal is not None and any(entry.normal in winner.lineage for winner in stated)
+    ends = [winner for winner in winners if winner.is_end]
+    return any(end.normal is None or end.normal in entry.lineage for end in ends) or any(
+        winner.occurrence is not None and winner.occurrence == entry.occurrence for winner in stated
     )
 
 

@@ -22,6 +22,7 @@ from ledger._entries import (
     Identity,
     class_of,
     extent_of,
+    loses_to,
     rank_and_rule,
     withdrawn_throughout,
 )
@@ -279,15 +280,15 @@ class Replay:
         self._keep_as_dispute(claim, refused)
 
     def _losers(self, claim: Claim, winners: list[Entry], key: tuple[str, str]) -> list[Entry]:
-        """Return the losers named; where none is, whatever else the key was said to have."""
+        """Return the losers named; where none is, whatever else the winner's line was said to have."""
         if claim.targets:
             named = [entry for entry, _ in self._said.targets(claim.targets, claim)]
         else:
-            values = {entry.normal for entry in winners if not entry.is_end}
+            cardinality = self.contracts.of(key[1]).cardinality
             named = [
                 entry
                 for entry in self._said.entries_of(*key)
-                if entry.heir is None and (entry.is_end or entry.normal not in values)
+                if entry.heir is None and loses_to(entry, winners, cardinality)
             ]
         return [entry for entry in named if entry not in winners and self._said.key_of(entry) == key]
 

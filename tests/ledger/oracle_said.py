@@ -298,7 +298,7 @@ class Said:
     def _settle(self, claim: Claim) -> None:
         winners = self._current(self._named(claim.winner, claim))
         refused = []
-        for item in dict.fromkeys(i for i, _ in self._targets(claim)):
+        for item in self._losers(claim, winners):
             beaten_by = [w for w in winners if self._same_key(w, item.entity, item.relation)]
             if claim.relation:
                 entity, relation, _ = self._key(claim)
@@ -311,6 +311,27 @@ class Said:
             else:
                 refused.append(item)
         self._keep(claim, refused)
+
+    def _losers(self, claim: Claim, winners: list[Item]) -> list[Item]:
+        """Those named; else whatever says otherwise on a line (§6) that a winner is on."""
+        if claim.targets:
+            return list(dict.fromkeys(i for i, _ in self._targets(claim)))
+        found = []
+        for item in [i for i in self.items if i.heir is None and i.relation == self._key(claim)[1]]:
+            on_key = [w for w in winners if self._same_key(w, item.entity, item.relation)]
+            said = [w for w in on_key if not w.end]
+            if not on_key or (not item.end and item.value in {w.value for w in said}):
+                continue
+            if self._contract(item.relation).cardinality.value == "one":
+                found.append(item)
+            elif item.end:
+                if item.value is not None and any(item.value in w.values for w in said):
+                    found.append(item)
+            elif any(w.value is None or w.value in item.values for w in on_key if w.end) or any(
+                w.occurrence is not None and w.occurrence == item.occurrence for w in said
+            ):
+                found.append(item)
+        return found
 
     def _dispute(self, claim: Claim) -> None:
         if claim.targets:

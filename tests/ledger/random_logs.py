@@ -105,10 +105,14 @@ def stated_claims(draw: st.DrawFn, known: list[dict[str, Any]], relations: list[
         # Few ids and few sources: the same occurrence is told again and again.
         claim["occurrence_id"] = draw(st.sampled_from(["x", "x", "y"]))
     if stance in {"correct", "retract", "settle"}:
-        if not (stance == "retract" and "entity" in claim and draw(st.booleans())):
+        untargeted = stance == "settle" or (stance == "retract" and "entity" in claim)
+        if not (untargeted and draw(st.booleans())):
             claim["targets"] = draw(st.lists(references(known), min_size=1, max_size=2))
         if stance == "settle":
             claim["winner"] = draw(references(known))
+            # A settlement that names neither losers nor a key has to name its key by its losers.
+            if "targets" not in claim and "entity" not in claim:
+                claim |= draw(keys(relations))
     if stance == "dispute" and "entity" not in claim:
         if known:
             claim["targets"] = [draw(references(known))]
