@@ -230,7 +230,8 @@ class Replay:
     # --- what leaves ------------------------------------------------------------------------
 
     def _retract(self, claim: Claim) -> None:
-        stated = interval(lower(claim.validity.start), upper(claim.validity.end))
+        # A coarse start is taken at its first instant: less may stand, nothing stale does.
+        stated = interval(lower(claim.validity.earliest), upper(claim.validity.end))
         if not claim.targets:
             entity, relation, _ = key_and_value(claim)
             value = key_and_value(claim)[2] if relation in IDENTITY else claim.value

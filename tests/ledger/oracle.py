@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from contracts.claims import Claim
-from tests.ledger.oracle_said import PAIR, Item, Said, before
+from tests.ledger.oracle_ranks import PAIR, Item, before
+from tests.ledger.oracle_said import Said
 
 REASONS = ["ended", "erased", "withdrawn", "undetermined", "not_valid_then", "never_known"]
 

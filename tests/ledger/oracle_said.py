@@ -1,48 +1,15 @@
-"""The first half of the oracle: contracts, and what leaves (SEMANTICS §3, §4, §10)."""
+"""The first half of the oracle: what leaves (SEMANTICS §4, §10)."""
 
 from __future__ import annotations
 
-import unicodedata
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from contracts.claims import Claim
-from contracts.relations import RelationContract
-
-PAIR = "pair"
+from tests.ledger.oracle_ranks import PAIR, Item, Ranked, before
 
 
-@dataclass(eq=False)
-class Item:
-    """A claim as it counts: with whose source and place, of which value, where."""
-
-    claim: Claim
-    entity: str
-    relation: str
-    source: str
-    granted: str
-    place: tuple[int, int]
-    end: bool
-    value: Any
-    values: set
-    kind: str
-    start: datetime | None
-    stop: datetime | None
-    earliest: datetime | None
-    timeless: bool
-    occurrence: tuple | None
-    gone: set = field(default_factory=set)
-    heir: Item | None = None
-    inputs: list = field(default_factory=list)
-
-
-def before(one: datetime | None, other: datetime | None) -> bool:
-    """Starts in order; None is the open past."""
-    return other is not None and (one is None or one < other)
-
-
-class Said:
+class Said(Ranked):
     """All claims up to one cut, replayed: items as they count, and disputes."""
 
     def __init__(self, claims: list[Claim], contract_of, instants: list[datetime]) -> None:
@@ -53,53 +20,6 @@ class Said:
         self.disputes: list[tuple[Claim, list[Item]]] = []
         self.one: dict[str, set[str]] = {}
         self.selves: dict[str, set[str]] = {}
-
-    def _names(self, entity: str) -> set[str]:
-        return self.one.get(entity, {entity})
-
-    def _is_self(self, actor: str, entity: str) -> bool:
-        # Under each of its names: else Mallory, made one with Ann by himself, would speak as her.
-        return all(actor == name or actor in self.selves.get(name, set()) for name in self._names(entity))
-
-    # --- §3 contracts ---------------------------------------------------------------------
-
-    def _class(self, actor: str, granted: str, entity: Any, relation: str) -> str:
-        if granted == "derived" or relation == PAIR:
-            return granted
-        return "self" if self._is_self(actor, entity) else granted
-
-    def _contract(self, relation: str) -> RelationContract:
-        return self.contract_of("same_as" if relation == PAIR else relation)
-
-    def _rank_of(self, actor: str, granted: str, entity: Any, relation: str) -> int:
-        places = self._contract(relation).authority
-        source_class = self._class(actor, granted, entity, relation)
-        if source_class == "derived":
-            return len(places) + 1
-        for wanted in (actor, source_class, "*"):
-            if wanted == actor and actor in {
-                "self", "operator", "user", "sensor", "assistant", "derived", "*",
-            }:  # fmt: skip
-                continue
-            for number, names in enumerate(places):
-                if wanted in names:
-                    return number
-        return len(places)
-
-    def _rank(self, item: Item) -> int:
-        return self._rank_of(item.source, item.granted, item.entity, item.relation)
-
-    def _any(self, item: Item) -> bool:
-        rules = dict(self._contract(item.relation).supersession)
-        source_class = self._class(item.source, item.granted, item.entity, item.relation)
-        return rules.get(source_class, rules.get("*")) == "any"
-
-    def _normal(self, value: Any, relation: str) -> Any:
-        if isinstance(value, str):
-            value = unicodedata.normalize("NFC", value).strip()
-            if self._contract(relation).value_type == "entity" and relation != PAIR:
-                return min(self._names(value))
-        return value
 
     # --- §4 withdrawal --------------------------------------------------------------------
 
@@ -278,7 +198,7 @@ class Said:
             self.disputes.append((claim, items))
 
     def _retract(self, claim: Claim) -> None:
-        start, stop = claim.validity.start, claim.validity.end
+        start, stop = claim.validity.earliest, claim.validity.end
         stated = {t for t in self.instants if not before(t, start) and (stop is None or t < stop)}
         if not claim.targets:
             entity, relation, value = self._key(claim)
@@ -341,7 +261,9 @@ class Said:
             about = [
                 i
                 for i in self.items
-                if i.heir is None and self._same_key(i, entity, relation) and value in {None, i.value}
+                if i.heir is None
+                and self._same_key(i, entity, relation)
+                and (value is None or i.value == self._normal(value, relation))
             ]
         self._keep(claim, about)
 
