@@ -24,6 +24,7 @@ from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import View, ViewRequest
 from discovery import propose_degraded
 from echoplane._digests import KeyedDigests
+from echoplane._occurred import as_asked
 from echoplane._reading import Users, read_question
 from ledger.closure import close
 from ledger.log import (
@@ -162,6 +163,12 @@ class Path:
             keys = await tenant_keys(self.database, tenant, connection)
             resolutions = tuple(
                 await resolve_many(connection, keys, view, [(key.entity, key.relation) for key in wanted])
+            )
+            resolutions = tuple(
+                [
+                    await as_asked(connection, keys, proposal.plan, resolution) if key.named else resolution
+                    for key, resolution in zip(wanted, resolutions, strict=True)
+                ]
             )
             closures = await close(
                 connection,

@@ -21,6 +21,12 @@ _FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "myself"})
 _PEOPLE: Final = frozenset({"who", "whom", "people", "persons", "person"})
 _HOW: Final = frozenset({"many", "often", "much", "frequently"})
 
+_NEWEST: Final = frozenset({"latest", "newest"})
+_NOW: Final = frozenset({"now", "nowadays", "current", "currently", "still", "today", "days", "moment"})
+_WHAT_OCCURRED: Final = frozenset(
+    {"place", "places", "person", "people", "thing", "things", "what", "which", "where", "who", "whom"}
+) | {"different", "distinct"}
+
 _MUTUAL: Final = frozenset({"married_to", "engaged_to", "dating"})
 _OF_PEOPLE: Final = _MUTUAL | {"works_at", "named", "likes", "dislikes", "visited"}
 _OF_PLACES: Final = frozenset({"lives_in", "works_at", "studies_at", "born_in", "located_in", "visited"})
@@ -59,6 +65,17 @@ def looks_back(question: str, *, entity: str, relation: str, cardinality: Cardin
     )
     # "has lived": a past form of a cue that is not itself one, as "married" is.
     return any(word.endswith("ed") and fold(word) in cues and word not in present for word in words)
+
+
+def asks_for_some(question: str, *, of_all_time: bool) -> bool:
+    """Say whether a question asks for the newest of a set, or, of all time's, for those of now."""
+    words = set(words_in(question))
+    return bool(words & _NEWEST) or (of_all_time and bool(words & _NOW))
+
+
+def asks_what_occurred(question: str) -> bool:
+    """Say whether occurrences are asked for by what they are of ("places"), and not by their number."""
+    return not _WHAT_OCCURRED.isdisjoint(words_in(question))
 
 
 def _word_fits(asking: str, after: list[str], relation: str) -> bool:

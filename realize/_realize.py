@@ -16,12 +16,13 @@ from contracts.answers import Answer, AnswerStatus
 from contracts.claims import Claim
 from contracts.contexts import ContextPack
 from contracts.proposals import Operation, Plan, Proposal
+from contracts.relations import Cardinality
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.trails import Question
 from contracts.views import View
-from realize._asking import fits, looks_back
+from realize._asking import asks_for_some, asks_what_occurred, fits, looks_back
 from realize._scope import asks_of_another, left_over, mean_another, shifts, untitled, words_in, words_of
-from realize._select import named_keys, values_of
+from realize._select import named_keys, once_each, values_of
 
 _TYPED: Final = frozenset(
     # A preference that resolves ("favourite tea") is a state like any other.
@@ -104,6 +105,11 @@ def _of_set(
     members = sorted(members, key=lambda member: min(claim.position for claim in member.claims))
     values = [member.value for member in members]
     counts = plan.operation == Operation.COUNT
+    if key.contract.cardinality == Cardinality.OCCURRENCE and asks_what_occurred(question.text):
+        # "How many places": one that was visited twice is one place.
+        values = once_each(values)
+        if counts and disputed:
+            return _evidence(pack, "time_or_scope_not_resolved")
     if not disputed:
         return _answered(pack, members, len(values) if counts else values)
     value = _range(members, disputed) if counts else _split(values, disputed)
@@ -168,8 +174,12 @@ def _moves_off(question: Question, plan: Plan, key: KeyResolution, same: Sequenc
 def _asks_for_less(question: Question, plan: Plan, key: KeyResolution, left: Sequence[str]) -> bool:
     """Say whether words are left over that one value, or its absence, does not answer."""
     if isinstance(key.resolution, ResolvedSet):
-        # They may choose among its members.
-        return False
+        # Words left over may choose among its members; a time, or the newest of them, is not looked for.
+        occurrence = key.contract.cardinality == Cardinality.OCCURRENCE
+        now = plan.operation == Operation.CURRENT_STATE
+        return asks_for_some(question.text, of_all_time=occurrence and not now) or (
+            occurrence and bool(plan.times)
+        )
     timed = {word for time in plan.times for word in words_in(time.wording)}
     left = untitled(question.text, left, entity=key.entity, relation=key.relation)
     words = frozenset(left) - timed

@@ -65,3 +65,13 @@ def values_of(key: KeyResolution) -> list[Any]:
             return [member.value for member in members]
         case _:
             return []
+
+
+def once_each(values: Sequence[Any]) -> list[Any]:
+    """Return values in their order, each once."""
+    kept: list[Any] = []
+    for value in values:
+        # 1 and True are equal and not the same value.
+        if not any(value == other and type(value) is type(other) for other in kept):
+            kept.append(value)
+    return kept

@@ -170,6 +170,34 @@ async def test_a_key_under_another_name_of_the_entity_is_named(plane, remember, 
     assert (answer.status, answer.value) == ("answered", "Lyon")
 
 
+async def test_occurrences_are_counted_over_all_time_and_not_at_one_instant(plane, remember, turn):
+    def visit(place, day):
+        at = {"at": f"{day}T12:00:00Z", "precision": "minute"}
+        claim = {"entity": "Ann", "relation": "visited", "value": place, "valid": at}
+        return turn(f"I went to {place}.", claims=[claim])
+
+    await remember(
+        "home",
+        visit("Naples", "2024-03-01"),
+        visit("Plovdiv", "2024-05-01"),
+        visit("Naples", "2024-07-01"),
+        visit("Ghent", "2029-07-01"),
+        visit("Rome", "2031-07-01"),
+    )
+
+    async def told(text, valid_at="2030-01-01T00:00:00+00:00"):
+        at = replace(NOW, valid_at=datetime.fromisoformat(valid_at))
+        answer = (await plane.path.ask("home", replace(WHERE, text=text), at, wait_ms=0)).answer
+        return answer.status.value, answer.value
+
+    assert await told("How many places has Ann visited?") == ("answered", 3)
+    assert await told("How often has Ann visited Naples?") == ("answered", 2)
+    assert await told("Which places did Ann visit?") == ("answered", ["Naples", "Plovdiv", "Ghent"])
+    assert await told("How many places has Ann visited?", "2024-05-01T12:00:30+00:00") == ("answered", 2)
+    assert (await told("How many places did Ann visit in 2024?"))[0] == "evidence"
+    assert (await told("How many places is Ann visiting now?"))[0] != "answered"
+
+
 async def test_asking_advances_no_commit(plane, remember, turn):
     await remember("home", turn("I live in Lyon."))
 

@@ -124,6 +124,34 @@ def test_a_count_of_less_than_the_key_holds_is_left_to_the_reader(text):
     assert (answer.status, answer.value, answer.reason) == ("evidence", None, "time_or_scope_not_resolved")
 
 
+@pytest.mark.parametrize(
+    ("text", "operation", "value"),
+    [
+        ("How many places has Ann visited?", Operation.COUNT, 2),
+        ("How many visits did Ann make?", Operation.COUNT, None),
+        ("How often has Ann travelled?", Operation.COUNT, None),
+        ("How many trips has Ann been on?", Operation.COUNT, None),
+        ("How many trips are there of Ann?", Operation.COUNT, 3),
+        ("Where has Ann been to?", Operation.FACT, ["Naples", "Plovdiv"]),
+        ("Which places did Ann visit?", Operation.LIST, ["Naples", "Plovdiv"]),
+        ("Which places did Ann visit today?", Operation.LIST, None),
+        ("What is the latest place Ann visited?", Operation.FACT, None),
+        ("How many places does Ann visit these days?", Operation.COUNT, None),
+    ],
+)
+def test_what_occurred_is_told_once_and_of_all_time(text, operation, value):
+    answer = ask(text, TRIPS, operation=operation)
+
+    assert (answer.status, answer.value) == ("evidence" if value is None else "answered", value)
+
+
+def test_occurrences_within_a_named_time_are_left_to_the_reader():
+    year = TimeExpression(wording="this year", start=None, end=None)
+
+    for operation in (Operation.FACT, Operation.LIST, Operation.COUNT):
+        assert ask("Where has Ann been to?", TRIPS, operation=operation, times=[year]).status == "evidence"
+
+
 def test_a_place_never_visited_is_not_counted_as_all_places():
     answer = ask("How often has Ann visited Sofia?", TRIPS, operation=Operation.COUNT)
 
