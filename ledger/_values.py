@@ -56,6 +56,26 @@ def normal_form(value: Any, normalizer: str) -> str:  # noqa: ANN401 — any JSO
     )
 
 
+def shared_forms(root: Mapping[str, str], normalizer: str) -> dict[str, str]:
+    """
+    Return, by the normal form of each name in `root`, the one form that stands for its entity.
+
+    Spelling comes first: names that are equal under the normalizer are one value, and join the
+    entities that they name.
+    """
+    above: dict[str, str] = {}
+
+    def top(form: str) -> str:
+        while above.get(form, form) != form:
+            form = above[form]
+        return form
+
+    for name, representative in root.items():
+        one, other = (top(normal_form(text, normalizer)) for text in (name, representative))
+        above[max(one, other)] = above.setdefault(min(one, other), min(one, other))
+    return {form: top(form) for form in above}
+
+
 def _whole(value: object) -> object:
     match value:
         case bool():

@@ -39,9 +39,16 @@ CONTRACTS = Contracts(
     registered={
         "tags": _contract("tags", cardinality=Cardinality.MANY),
         "visit": _contract("visit", cardinality=Cardinality.OCCURRENCE),
+        "boss": _contract("boss", value_type="entity", normalizer="casefold"),
         "level": _contract("level", conflict_window=timedelta(hours=36)),
     }
 )
+
+
+def values_of(relation: str | None) -> list[str]:
+    """Values a relation is claimed to have: names of entities, in two spellings, where it takes those."""
+    return ["ann", "Ann", "box", "bob", "BOB"] if relation == "boss" else VALUES
+
 
 days = st.integers(min_value=0, max_value=9)
 
@@ -100,7 +107,7 @@ def stated_claims(draw: st.DrawFn, known: list[dict[str, Any]], relations: list[
     if stance in {"assert", "end"} or draw(st.integers(0, 2)) == 0:
         claim |= draw(keys(relations))
     if stance == "assert" or (stance in {"end", "correct"} and draw(st.booleans())):
-        claim["value"] = draw(st.sampled_from(VALUES))
+        claim["value"] = draw(st.sampled_from(values_of(claim.get("relation"))))
     if claim.get("relation") == "visit" and stance == "assert" and draw(st.booleans()):
         # Few ids and few sources: the same occurrence is told again and again.
         claim["occurrence_id"] = draw(st.sampled_from(["x", "x", "y"]))

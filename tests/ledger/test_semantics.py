@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import HealthCheck, given, settings
 
 from ledger._claims import micros
@@ -18,7 +20,7 @@ def plain(court, entity, relation, at) -> dict:
     found = court.decide(entity, relation, micros(at))
 
     def value(side):
-        return "None" if side.normal == ENDED else str(side.latest.value)
+        return "None" if side.normal == ENDED else str(json.loads(side.normal))
 
     return {
         "reason": None if found.reason is None else found.reason.value,
@@ -87,6 +89,12 @@ def test_derived_claims_agree_with_the_oracle(commits):
 @given(logs(relations=("home", "tags"), identity=True))
 def test_identity_agrees_with_the_oracle(commits):
     compare(commits, ["home", "tags"])
+
+
+@SLOW
+@given(logs(relations=("boss",), identity=True))
+def test_values_that_are_entities_agree_with_the_oracle(commits):
+    compare(commits, ["boss"])
 
 
 def test_dispute_about_a_vague_mention_is_open_wherever_an_occurrence_it_tells_of_is():
