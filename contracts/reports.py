@@ -28,7 +28,7 @@ class TenantStatus(Wire):
 
 
 class StatusAnswer(Wire):
-    """Whether the plane runs, and how it stands."""
+    """Whether the plane runs, and how it stands. `failure` says why `tenants` could not be read."""
 
     up: bool
     mode: Literal["up", "ephemeral", "down"]
@@ -37,6 +37,7 @@ class StatusAnswer(Wire):
     http: str | None
     roles: list[RoleStatus]
     tenants: list[TenantStatus]
+    failure: str | None
 
 
 class CheckAnswer(Wire):

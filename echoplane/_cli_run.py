@@ -99,13 +99,13 @@ def down(*, data_dir: DataDir = None, json: Json = False) -> int:
 
 
 def status(*, data_dir: DataDir = None, json: Json = False) -> int:
-    """Say which roles run and how far each tenant is folded. Exit 1 if the plane is not up."""
+    """Say which roles run and how far each tenant is folded. Exit 1 if it is not up or cannot be read."""
     answer = run(read_status(settings_for(data_dir)))
     if json:
         print_json(answer)
     else:
         _print_status(answer)
-    return EXIT_OK if answer.up else EXIT_VERDICT_FALSE
+    return EXIT_OK if answer.up and answer.failure is None else EXIT_VERDICT_FALSE
 
 
 def _print_status(answer: StatusAnswer) -> None:
@@ -115,6 +115,8 @@ def _print_status(answer: StatusAnswer) -> None:
         print_line(f"echoplane is {answer.mode}: {answer.http or 'no HTTP'}  (process {answer.supervisor})")
     for one in answer.roles:
         print_line(f"  {one.role:<10} {one.state:<8} pid {one.pid or '-'}  restarts {one.restarts}")
+    if answer.failure:
+        print_line(f"  tenants cannot be read: {answer.failure}")
     if answer.tenants:
         print_line(f"  {'tenant':<24} {'head':>8} {'folded':>8} {'lag':>6} {'dead':>5}  epoch")
     for tenant in answer.tenants:

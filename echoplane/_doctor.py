@@ -120,13 +120,16 @@ def _check_roles(status: StatusAnswer, folder: DataFolder) -> Iterator[CheckAnsw
 
 
 def _check_tenants(status: StatusAnswer) -> Iterator[CheckAnswer]:
+    if status.failure is not None:
+        yield _bad("tenants", status.failure, "see the checks above and the logs in the data folder")
     for tenant in status.tenants:
         name = f"tenant {tenant.tenant}"
         if tenant.dead_letters:
             yield _bad(
                 name,
                 f"an event after commit {tenant.cursor} cannot be projected and stops the fold before it",
-                "read the worker's log for its position; correct the projector and restart, or record a skip",
+                "read the worker's log for its position; no skip can be recorded: "
+                "correct what projects it and restart",
             )
         elif tenant.lag > LAG_SUSPECT_COMMITS:
             yield _bad(name, f"{tenant.lag} commits wait to be folded", "look again; if it does not shrink, "

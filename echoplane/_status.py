@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from contracts.errors import EchoplaneError
+from contracts.errors import EchoplaneError, Unavailable
 from contracts.reports import RoleStatus, StatusAnswer, TenantStatus
 from echoplane._clock import wall_clock
 from echoplane._embedded import find_servers
@@ -21,6 +21,13 @@ async def read_status(settings: Settings) -> StatusAnswer:
     state = living_state(DataFolder.at(root)) if root.is_dir() else None
     up = state is not None and state.ready and state.mode is Mode.UP
     mode: Literal["up", "ephemeral", "down"] = "down" if state is None else state.mode.value
+    tenants: list[TenantStatus] = []
+    failure = None
+    if state is not None and state.ready:
+        try:
+            tenants = await read_standing(settings)
+        except EchoplaneError as error:
+            failure = f"{error} [{error.code}]"
     return StatusAnswer(
         up=up,
         mode=mode,
@@ -28,28 +35,32 @@ async def read_status(settings: Settings) -> StatusAnswer:
         data_dir=str(root),
         http=None if state is None else state.http,
         roles=[] if state is None else [_role(role) for role in _ordered(state)],
-        tenants=await read_standing(settings) if state is not None and state.ready else [],
+        tenants=tenants,
+        failure=failure,
     )
 
 
 async def read_standing(settings: Settings) -> list[TenantStatus]:
-    """Return where each tenant stands; nothing if the database does not answer."""
+    """
+    Return where each tenant stands.
+
+    Raises:
+        Unavailable: The servers are not there, or do not answer.
+        BadRequest: The master key cannot be read.
+    """
+    servers = await find_servers(settings)
+    if servers is None:
+        raise Unavailable(part="servers", reason="not running")
+    database = ledger_log.open_database(
+        plane_url=servers.database.plane,
+        relay_url=servers.database.relay,
+        master_key=load_master_key(settings, DataFolder.at(settings.data_dir)),
+        clock=wall_clock,
+    )
     try:
-        servers = await find_servers(settings)
-        if servers is None:
-            return []
-        database = ledger_log.open_database(
-            plane_url=servers.database.plane,
-            relay_url=servers.database.relay,
-            master_key=load_master_key(settings, DataFolder.at(settings.data_dir)),
-            clock=wall_clock,
-        )
-        try:
-            return [tenant_status(one) for one in await ledger_log.standings(database)]
-        finally:
-            await database.close()
-    except EchoplaneError:
-        return []
+        return [tenant_status(one) for one in await ledger_log.standings(database)]
+    finally:
+        await database.close()
 
 
 def tenant_status(one: ledger_log.Standing) -> TenantStatus:
