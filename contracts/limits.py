@@ -28,12 +28,15 @@ APPEND_EVENTS_MAX: Final = 1_000
 """Events in one atomic append."""
 APPEND_BYTES_MAX: Final = 16 * EVENT_BYTES_MAX
 
+CONTRACT_NAMES_MAX: Final = 64
+"""Places in a relation contract's authority, names in one place, and rules of supersession."""
+
 # --- reads -----------------------------------------------------------------------------------
 PAGE_EVENTS_MAX: Final = 1_000
 HISTORY_CELLS_MAX: Final = 10_000
 """Rectangles that one history answer lists."""
 LISTED_CLAIMS_MAX: Final = 1_000
-"""Claims that one resolution lists in each of its lists; more is said, never silently cut."""
+"""Claims that one resolution lists in each of its lists: the newest."""
 WAIT_DEFAULT_MS: Final = 5_000
 """How long a read waits for a commit to be folded before it answers `NotYet`."""
 WAIT_MS_MAX: Final = 30_000

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, Field, SerializerFunctionWrapHan
 from contracts import limits
 from contracts._wire import Wire
 from contracts.events import EventDraft, storable
+from contracts.relation_wire import ContractAnswer, ContractRequest
 from contracts.reports import DoctorAnswer, ReadyAnswer, StatusAnswer
 
 
@@ -366,6 +367,8 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "ask-answer": AskAnswer,
     "ask-request": AskRequest,
     "context-answer": StoredContextAnswer,
+    "contract-answer": ContractAnswer,
+    "contract-request": ContractRequest,
     "doctor-answer": DoctorAnswer,
     "error-answer": ErrorAnswer,
     "event": EventDraft,

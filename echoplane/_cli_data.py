@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +23,7 @@ from echoplane._cli_options import (
     run,
     settings_for,
 )
+from echoplane._cli_relations import read_file
 from echoplane._emit import Append, Line, check_atomic, emit, numbered, read_lines
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._import_armar7 import read_armar7
@@ -57,22 +57,13 @@ def emit_file(
     """Append events, each line its own commit. Nothing is written if a line is wrong."""
     settings = settings_for(data_dir)
     name = read_tenant(tenant)
-    lines = read_lines(_read(file))
+    lines = read_lines(read_file(file))
     if atomic:
         check_atomic(lines)
         run(_emit_atomic(settings, name, lines, as_json=json))
     else:
         run(_emit_lines(settings, name, lines, as_json=json))
     return EXIT_OK
-
-
-def _read(file: str) -> bytes:
-    if file == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise BadRequest(field="FILE", reason=f"cannot be read: {error.strerror}") from error
 
 
 async def _emit_atomic(settings: Settings, tenant: str, lines: Sequence[Line], *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version as installed_version
 from typing import Final
@@ -21,6 +21,8 @@ from contracts import limits
 from contracts.errors import EchoplaneError, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant
+from contracts.relation_wire import ContractAnswer
+from contracts.relations import RelationContract
 from contracts.reports import ReadyAnswer, TenantStatus
 from contracts.trails import Question
 from contracts.views import ViewRequest
@@ -50,7 +52,8 @@ from echoplane._state import Role
 from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
 from ledger import log as ledger_log
-from ledger.resolve import history, pin, resolve, verify_cells
+from ledger.resolve import history, pin, registered_contracts, resolve, usual_contract, verify_cells
+from ledger.write import register_contract
 from packing import ApproximateCounter
 from projection import RuleProjector
 
@@ -59,6 +62,7 @@ FOLD_STALL_SECONDS: Final = 60.0
 DISCOVERY_START_SECONDS: Final = 15.0
 """A command waits this long for a discovery that it has started; its model takes a second to load."""
 _POLL_SECONDS: Final = 0.1
+NEWEST: Final = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +159,40 @@ class Plane:
             keys = await ledger_log.tenant_keys(self.database, tenant, connection)
             found = await history(connection, keys, entity, relation, epoch=view.epoch, cut=view.cut)
         return present.history_answer(found, relation=relation, view=view)
+
+    async def register_contract(self, tenant: str, contract: RelationContract) -> ContractAnswer:
+        """
+        Register a contract and return the one that decides the relation from then on.
+
+        It is another one where a claim on the relation came in between.
+
+        Raises:
+            BadRequest: It cannot be applied, or there are claims on the relation already.
+        """
+        # What is not folded yet may claim on the relation: it counts before the registration is tried.
+        await pin(self.database, tenant, await self.after_last_commit(tenant, NEWEST), wait_ms=self.wait_ms)
+        await register_contract(
+            self.database, tenant, contract, stream="relations", actor_id="operator", grant=LOCAL_GRANT
+        )
+        return await self.contract(tenant, contract.relation)
+
+    async def contract(self, tenant: str, relation: str) -> ContractAnswer:
+        """Return the contract that decides a relation once everything in the log is folded."""
+        registered = await self._registered(tenant)
+        found = registered.get(relation)
+        return ContractAnswer.of(found or usual_contract(relation), registered=found is not None)
+
+    async def contracts(self, tenant: str) -> list[ContractAnswer]:
+        """Return the registered contracts by relation, once everything in the log is folded."""
+        registered = await self._registered(tenant)
+        return [ContractAnswer.of(one, registered=True) for _, one in sorted(registered.items())]
+
+    async def _registered(self, tenant: str) -> Mapping[str, RelationContract]:
+        request = await self.after_last_commit(tenant, NEWEST)
+        view = await pin(self.database, tenant, request, wait_ms=self.wait_ms)
+        async with self.database.snapshot(tenant) as connection:
+            keys = await ledger_log.tenant_keys(self.database, tenant, connection)
+            return await registered_contracts(connection, keys, view)
 
     async def ask(self, tenant: str, question: Question, request: ViewRequest) -> AskAnswer:
         asked = await self.path.ask(tenant, question, request, wait_ms=self.wait_ms)

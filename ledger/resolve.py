@@ -21,6 +21,7 @@ from contracts.views import View
 from ledger._answers import answer_of, conflict, resolved
 from ledger._cells import Cells, stored_part
 from ledger._claims import micros
+from ledger._contracts_read import registered_contracts, usual_contract
 from ledger._court import Court, KeyVerdict
 from ledger._decide import State, Verdict
 from ledger._entries import Identity
@@ -45,8 +46,10 @@ __all__ = [
     "members_of",
     "occurrences",
     "pin",
+    "registered_contracts",
     "resolve",
     "resolve_many",
+    "usual_contract",
     "verify_cells",
 ]
 

@@ -200,6 +200,7 @@ class _Worker:
         log.info(
             "folded", epoch=report.epoch, commit=report.commit, head=report.head, events_count=report.events,
             claims_count=report.claims, unplaced_count=report.unplaced,
+            refused_contracts_count=report.refused_contracts,
             duration_ms=round((clock() - started) * 1_000),
         )  # fmt: skip
         self.events_max = next_batch(self.events_max, events=report.events, seconds=clock() - started)

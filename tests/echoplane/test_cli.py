@@ -14,6 +14,7 @@ import psycopg
 import pytest
 import structlog
 
+from contracts.relation_wire import ContractAnswer
 from contracts.reports import DoctorAnswer, StatusAnswer
 from contracts.wire import (
     AskAnswer,
@@ -256,6 +257,68 @@ def test_import_says_what_came_in(run, tmp_path):
 
     answer = ImportAnswer.model_validate_json(out[0])
     assert (code, answer.events, answer.commit, answer.folded, answer.projection_failures) == (0, 1, 1, 1, 0)
+
+
+def test_a_registered_contract_decides_and_is_shown(run, emit, tmp_path):
+    path = tmp_path / "contract.json"
+    path.write_text('{"relation": "boss", "authority": [["hr"], ["*"]]}', encoding="utf-8")
+
+    _, before, _ = run("relations", "show", "boss", "--tenant", "firm")
+    code, out, _ = run("relations", "register", str(path), "--tenant", "firm")
+    _, listed, _ = run("relations", "list", "--tenant", "firm")
+
+    answer = ContractAnswer.model_validate_json(out[0])
+    assert not ContractAnswer.model_validate_json(before[0]).registered
+    assert (code, answer.registered, answer.authority) == (0, True, [["hr"], ["*"]])
+    assert listed == out
+    for actor, boss in (("hr", "Ann"), ("Eve", "Bob")):
+        claim = {"entity": "Eve", "relation": "boss", "value": boss}
+        emit("firm", {"actor": {"id": actor, "class": "user"}, "kind": "claim", "claims": [claim]})
+    _, out, _ = run("resolve", "Eve", "boss", "--tenant", "firm")
+    assert ResolveAnswer.model_validate_json(out[0]).value == "Ann"
+
+    path.write_text('{"relation": "boss", "cardinality": "many"}', encoding="utf-8")
+    code, _, error = run("relations", "register", str(path), "--tenant", "firm")
+    assert (code, error.code, error.details["field"]) == (2, "incorrect.bad_request", "relation")
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("[]", "body"),
+        ('{"relation": " "}', "relation"),
+        ('{"relation": "same_as"}', "relation"),
+        ('{"relation": "r", "colour": 1}', "colour"),
+        ('{"relation": "r", "cardinality": "two"}', "cardinality"),
+        ('{"relation": "r", "authority": [["a"], ["a"]]}', "authority"),
+        ('{"relation": "r", "authority": [[]]}', "authority[0]"),
+        ('{"relation": "r", "supersession": {"*": "all"}}', "supersession.*"),
+        ('{"relation": "r", "conflict_window_seconds": -1}', "conflict_window_seconds"),
+    ],
+)
+def test_a_contract_that_cannot_be_applied_is_refused_by_its_field(run, tmp_path, text, field):
+    path = tmp_path / "contract.json"
+    path.write_text(text, encoding="utf-8")
+
+    code, _, error = run("relations", "register", str(path), "--tenant", "firm-2")
+
+    assert (code, error.code, error.details["field"]) == (2, "incorrect.bad_request", field)
+
+
+def test_status_and_doctor_say_why_tenants_cannot_be_read(run, data_dir):
+    key = data_dir / "keys" / "master.key"
+    key.chmod(0o644)
+    try:
+        code, out, _ = run("status")
+        _, found, _ = run("doctor")
+    finally:
+        key.chmod(0o600)
+
+    answer = StatusAnswer.model_validate_json(out[0])
+    assert (code, answer.tenants) == (1, [])
+    assert "can be read by others" in answer.failure
+    checks = {check.check: check.ok for check in DoctorAnswer.model_validate_json(found[0]).checks}
+    assert not checks["tenants"]
 
 
 @pytest.mark.parametrize("name", ["A\x00nn", "A\udc80nn", " "])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,21 @@ from typer.main import get_command
 
 from contracts import errors, limits
 from contracts.errors import EchoplaneError
+from contracts.limits import (
+    CLOSURE_EVENTS_MAX,
+    EXTRACTED_CLAIMS_MAX,
+    HISTORY_CELLS_MAX,
+    LISTED_CLAIMS_MAX,
+)
 from contracts.wire import SCHEMAS
+from discovery._degraded import CLAIMS_READ_MAX
 from echoplane._cli import app
 from echoplane._failures import EXIT_CODES, HTTP_STATUSES, exit_code, http_status
 from echoplane._http_routes import HistoryParameters, ReadParameters, make_router
 from echoplane._settings import Settings
+from ledger._long import SHOWN_MAX
+from ledger._problems import PROBLEMS_LISTED_MAX
+from ledger._verify_cells import CUTS_MAX, CUTS_MIN
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -107,6 +118,29 @@ def test_every_limit_is_listed_with_its_value():
 
     missing = [name for name, value in bounds.items() if f"| `{name}` | {value:,} |" not in page("limits.md")]
     assert missing == []
+
+
+def test_what_is_cut_is_listed_with_its_value():
+    """Whoever changes one of these changes the page."""
+    cut = page("limits.md").split("## What is cut")[1]
+
+    assert (
+        LISTED_CLAIMS_MAX, SHOWN_MAX, CLOSURE_EVENTS_MAX, EXTRACTED_CLAIMS_MAX, CLAIMS_READ_MAX, CUTS_MAX,
+        CUTS_MIN, PROBLEMS_LISTED_MAX, HISTORY_CELLS_MAX,
+    ) == (1_000, 100, 64, 64, 50_000, 64, 8, 100, 10_000)  # fmt: skip
+    assert all(f"{bound:,}" in cut for bound in (1_000, 100, 64, 50_000, 8, 10_000))
+    assert "cut silently" not in page("limits.md")
+
+
+@pytest.mark.parametrize("folder", [ROOT, DOCS])
+def test_every_page_can_be_reached(folder):
+    """From the README every page of the docs, and every link leads somewhere."""
+    named = set(re.findall(r"\]\((?:docs/)?([a-z-]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    for text in folder.glob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+)", text.read_text(encoding="utf-8")):
+            assert (folder / link).exists(), (text.name, link)
+
+    assert {path.name for path in DOCS.glob("*.md")} == named
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -1,0 +1,119 @@
+"""Commands about how relations are decided: `relations register`, `list` and `show`."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from contracts.errors import BadRequest
+from contracts.relation_wire import ContractAnswer, ContractRequest
+from contracts.relations import RelationContract
+from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for
+from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
+from echoplane._requests import read_name, read_tenant
+from echoplane._settings import Settings
+from echoplane._state import Role
+from echoplane._wiring import with_plane
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    relations = typer.Typer(no_args_is_help=True, help="How claims on a relation are decided.")
+    relations.command("register")(register_relation)
+    relations.command("list")(list_relations)
+    relations.command("show")(show_relation)
+    app.add_typer(relations, name="relations")
+
+
+def register_relation(
+    file: Annotated[str, typer.Argument(help="A JSON object; `-` reads standard input.")],
+    *,
+    tenant: Tenant,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Register a relation's contract, before anything is claimed on it. Exit 1 if a claim came first."""
+    try:
+        contract = ContractRequest.model_validate_json(read_file(file)).contract()
+    except ValidationError as error:
+        raise refusal(error) from None
+    answer = run(_register(settings_for(data_dir), read_tenant(tenant), contract))
+    in_force = answer == ContractAnswer.of(contract, registered=True)
+    if json:
+        print_json(answer)
+    elif in_force:
+        print_line(f"{answer.relation}: registered, {_words(answer)}")
+    else:
+        print_line(f"{answer.relation}: NOT registered, a claim on it came first; {_words(answer)}")
+    return EXIT_OK if in_force else EXIT_VERDICT_FALSE
+
+
+def read_file(file: str) -> bytes:
+    """
+    Return what a file holds; `-` is standard input.
+
+    Raises:
+        BadRequest: It cannot be read.
+    """
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise BadRequest(field="FILE", reason=f"cannot be read: {error.strerror}") from error
+
+
+async def _register(settings: Settings, tenant: str, contract: RelationContract) -> ContractAnswer:
+    async with with_plane(settings, Role.WORKER) as plane:
+        await plane.make_tenant(tenant)
+        return await plane.register_contract(tenant, contract)
+
+
+def list_relations(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:
+    """List the contracts that were registered."""
+    for answer in run(_list(settings_for(data_dir), read_tenant(tenant))):
+        if json:
+            print_json(answer)
+        else:
+            print_line(f"{answer.relation:<24} {_words(answer)}")
+    return EXIT_OK
+
+
+async def _list(settings: Settings, tenant: str) -> list[ContractAnswer]:
+    async with with_plane(settings, Role.WORKER) as plane:
+        await plane.make_tenant(tenant)
+        return await plane.contracts(tenant)
+
+
+def show_relation(
+    name: Annotated[str, typer.Argument(help="The relation.")],
+    *,
+    tenant: Tenant,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Show the contract that decides a relation, registered or not."""
+    relation = read_name(name, field="NAME")
+    answer = run(_show(settings_for(data_dir), read_tenant(tenant), relation))
+    if json:
+        print_json(answer)
+    else:
+        text = json_module.dumps(answer.model_dump(mode="json"), indent=2, ensure_ascii=False)
+        print_line(text)
+    return EXIT_OK
+
+
+async def _show(settings: Settings, tenant: str, relation: str) -> ContractAnswer:
+    async with with_plane(settings, Role.WORKER) as plane:
+        await plane.make_tenant(tenant)
+        return await plane.contract(tenant, relation)
+
+
+def _words(answer: ContractAnswer) -> str:
+    places = " > ".join("=".join(names) for names in answer.authority)
+    return f"{answer.cardinality} {answer.value_type} {answer.validity}, {places}"
