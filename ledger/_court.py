@@ -60,7 +60,7 @@ class Court:
     """
     Decides keys over one replay. Derived claims are judged by the answers of their inputs' keys.
 
-    A court remembers what it worked out about inputs: make a new one when the replay has moved.
+    A court remembers what it worked out: make a new one when the replay has moved.
     """
 
     def __init__(self, replay: Replay) -> None:
@@ -68,13 +68,18 @@ class Court:
         self.contracts = replay.contracts
         self._cover: dict[int, Intervals] = {}
         self._carried: dict[int, Intervals] = {}
+        self._lines: dict[tuple[str, str, bool], dict[str, list[Standing]]] = {}
 
     def lines(self, entity: str, relation: str, *, observed_only: bool = False) -> dict[str, list[Standing]]:
         """Return the key's lines by part."""
-        entries: Sequence[Entry] = self.replay.entries_of(entity, relation)
-        if observed_only:
-            entries = [entry for entry in entries if not entry.is_derived]
-        return parts_of(entries, self.contracts.of(relation).cardinality, self.standing)
+        name = (entity, relation, observed_only)
+        if name not in self._lines:
+            entries: Sequence[Entry] = self.replay.entries_of(entity, relation)
+            if observed_only:
+                entries = [entry for entry in entries if not entry.is_derived]
+            cardinality = self.contracts.of(relation).cardinality
+            self._lines[name] = parts_of(entries, cardinality, self.standing)
+        return self._lines[name]
 
     def timelines(self, entity: str, relation: str) -> dict[str, list[Segment]]:
         """Return the segments of each of the key's lines; a line that has none is left out."""
@@ -120,6 +125,9 @@ class Court:
         """Return where an entry covers, where it was withdrawn, and where it might cover."""
         if input_withdrawn(entry):
             return Standing(entry=entry, cover=EMPTY, gone=entry.extent, doubt=EMPTY)
+        if not entry.withdrawn and not entry.inputs:
+            doubt = interval(entry.earliest, entry.start)
+            return Standing(entry=entry, cover=entry.extent, gone=EMPTY, doubt=doubt)
         cover = difference(entry.extent, entry.withdrawn)
         if entry.inputs:
             cover = intersection(cover, self._borne(entry))

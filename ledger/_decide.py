@@ -178,7 +178,7 @@ def _beaten_by_peers(peers: Sequence[Entry], window_us: int) -> Callable[[Entry]
 
     def looked_up(entry: Entry) -> int | None:
         found = [by_place.beaters(entry), by_order.beaters(entry)]
-        return min((beaters.commit for beaters in found if beaters is not None), default=None)
+        return min((beaters[1] for beaters in found if beaters is not None), default=None)
 
     return looked_up
 
@@ -323,7 +323,7 @@ def _leave_to(rivals: Rivals, entries: list[Entry]) -> tuple[list[Entry], list[E
         beaters = rivals.beaters(entry)
         if beaters is None:
             left.append(entry)
-        elif beaters.value == value_of(entry):
+        elif beaters[0] == value_of(entry):
             to_own.append(entry)
     return left, to_own
 

@@ -8,10 +8,12 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from contracts.claims import ValidityKind
 from ledger._court import Court, court_of
-from ledger._decide import State, verdict_at
+from ledger._decide import State, beaten_since, comparable, verdict_at
+from ledger._entries import Entry
 from ledger._identity import NO_MERGES
-from ledger._intervals import FOREVER, NEVER, interval
+from ledger._intervals import FOREVER, NEVER, covers, interval
 from ledger._kept import World
 from ledger._lines import Line
 from ledger._timeline import Segment, claims_of_cell
@@ -190,3 +192,35 @@ def test_a_key_with_a_conflict_window_kept_is_the_key_worked_out(commits, batch)
 @given(busy_logs(relation="tags"), batches)
 def test_a_many_valued_key_kept_is_the_key_worked_out(commits, batch):
     check(commits, "tags", batch)
+
+
+@USUAL
+@given(
+    st.sampled_from(["home", "level"]).flatmap(
+        lambda name: st.tuples(st.just(name), busy_logs(relation=name))
+    )
+)
+def test_a_claim_left_when_the_first_that_beats_it_was_made(drawn):
+    relation, commits = drawn
+    court = court_of(claims_in(commits), CONTRACTS)
+    window_us = court.window_us(relation)
+    line = court.lines("box", relation).get("", [])
+    for at in sorted({edge for standing in line for piece in standing.cover for edge in piece}):
+        present = [standing.entry for standing in line if covers(standing.cover, at)]
+
+        found = beaten_since(present, present, window_us=window_us)
+
+        assert found == {id(entry): _first_beaten(entry, present, window_us) for entry in present}
+
+
+def _first_beaten(entry: Entry, present: list[Entry], window_us: int) -> int | None:
+    def beats(other: Entry) -> bool:
+        if other.rank != entry.rank:
+            return other.rank < entry.rank
+        replaces = other.kind != ValidityKind.SINCE and other.place > entry.place
+        if replaces and comparable(entry, other, window_us=0):
+            return True
+        return other.order > entry.order and comparable(entry, other, window_us=window_us)
+
+    commits = [other.claim.commit for other in present if other is not entry and beats(other)]
+    return max(min(commits), entry.claim.commit) if commits else None
