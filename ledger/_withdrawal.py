@@ -212,7 +212,7 @@ class Replay:
             entry.place = max([*taken, *(mention.place for mention in corrected)])
         for mention in corrected:
             entry.lineage |= mention.lineage
-            mention.withdraw(ALWAYS, by=entry.claim)
+            self._leave(mention, ALWAYS, by=entry.claim)
             mention.heir = entry
         self._of_occurrence[at] = [*(mention for mention in live if mention.heir is None), entry]
 
