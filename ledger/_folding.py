@@ -28,7 +28,7 @@ from ledger._live import LiveLine, Open
 from ledger._occurrences import WHOLE
 from ledger._relations import IDENTITY, Contracts
 from ledger._shelf import Shelf
-from ledger._values import normal_form
+from ledger._values import Normals
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, bears_elsewhere, references_of
 
@@ -55,6 +55,7 @@ class Folding:
         self._worlds: dict[Key, World] = {}
         self._identity_claims: list[Claim] = []
         self._merges = NO_MERGES
+        self._normals = Normals({})
         self._paired: set[str] = set()
 
     @property
@@ -174,6 +175,7 @@ class Folding:
 
     def _note_identity(self) -> None:
         self._merges = identity_of(self._identity_claims, self.contracts)
+        self._normals = Normals(self._merges.identity.root)
         self._paired = {
             name
             for claim in self._identity_claims
@@ -225,10 +227,7 @@ class Folding:
         return stored_part(self._normal(claim, contract), self._reader.keys)
 
     def _normal(self, claim: Claim, contract: RelationContract) -> str:
-        value = claim.value
-        if contract.value_type == "entity" and isinstance(value, str):
-            value = self._merges.identity.entity(value)
-        return normal_form(value, contract.normalizer)
+        return self._normals.of(claim.value, contract)
 
     def _digest(self, text: str) -> str:
         return self._reader.keys.digest(text.encode()).hex()

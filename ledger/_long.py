@@ -93,7 +93,8 @@ async def _long_answer(
     reader: Reader, view: View, key: Key, contract: RelationContract
 ) -> KeyResolution | None:
     """Return the answer of a long key from its cell; None where the claims have to decide it."""
-    if contract.cardinality != Cardinality.ONE:
+    # Which names are one entity is no matter of a tail.
+    if contract.cardinality != Cardinality.ONE or contract.value_type == "entity":
         return None
     table = Cells(conn=reader.conn, tenant=reader.keys.tenant, epoch=reader.epoch)
     lines = await table.lines([key])

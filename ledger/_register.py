@@ -16,7 +16,7 @@ from ledger._claims import NO_KEY, canonical
 from ledger._entries import Entry, Identity
 from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
 from ledger._relations import Contracts
-from ledger._values import normal_form, shared_forms
+from ledger._values import Normals
 
 
 class Register:
@@ -28,7 +28,7 @@ class Register:
         self._entries: dict[tuple[str, str], list[Entry]] = defaultdict(list)
         self._of_claim: dict[str, Entry] = {}
         self._of_event: dict[str, list[Claim]] = defaultdict(list)
-        self._shared: dict[str, dict[str, str]] = {}
+        self._normals = Normals(identity.root)
 
     def note(self, claim: Claim) -> None:
         """Take in a claim that was replayed: from here on it can be named."""
@@ -63,12 +63,7 @@ class Register:
 
     def normal(self, value: object, contract: RelationContract) -> str:
         """Return a value's normal form; for the name of a merged entity, the one that its names share."""
-        form = normal_form(value, contract.normalizer)
-        if contract.value_type != "entity" or not isinstance(value, str) or not self.identity.root:
-            return form
-        if contract.normalizer not in self._shared:
-            self._shared[contract.normalizer] = shared_forms(self.identity.root, contract.normalizer)
-        return self._shared[contract.normalizer].get(form, form)
+        return self._normals.of(value, contract)
 
     def claims_named(self, reference: TargetRef, by: Claim) -> list[Claim]:
         """Return the earlier claims of the event that the reference means."""

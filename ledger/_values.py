@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from contracts.relations import RelationContract
+
 
 def _each_string(value: object, change: Callable[[str], str]) -> object:
     match value:
@@ -56,24 +58,39 @@ def normal_form(value: Any, normalizer: str) -> str:  # noqa: ANN401 — any JSO
     )
 
 
-def shared_forms(root: Mapping[str, str], normalizer: str) -> dict[str, str]:
+class Normals:
     """
-    Return, by the normal form of each name in `root`, the one form that stands for its entity.
+    Normal forms where some entities are one (`root`, as in an identity): their names share one form.
 
     Spelling comes first: names that are equal under the normalizer are one value, and join the
     entities that they name.
     """
-    above: dict[str, str] = {}
 
-    def top(form: str) -> str:
-        while above.get(form, form) != form:
-            form = above[form]
-        return form
+    def __init__(self, root: Mapping[str, str]) -> None:
+        self._root = root
+        self._shared: dict[str, dict[str, str]] = {}
 
-    for name, representative in root.items():
-        one, other = (top(normal_form(text, normalizer)) for text in (name, representative))
-        above[max(one, other)] = above.setdefault(min(one, other), min(one, other))
-    return {form: top(form) for form in above}
+    def of(self, value: object, contract: RelationContract) -> str:
+        """Return the value's normal form under a contract."""
+        form = normal_form(value, contract.normalizer)
+        if contract.value_type != "entity" or not isinstance(value, str) or not self._root:
+            return form
+        if contract.normalizer not in self._shared:
+            self._shared[contract.normalizer] = self._share(contract.normalizer)
+        return self._shared[contract.normalizer].get(form, form)
+
+    def _share(self, normalizer: str) -> dict[str, str]:
+        above: dict[str, str] = {}
+
+        def top(form: str) -> str:
+            while above.get(form, form) != form:
+                form = above[form]
+            return form
+
+        for name, representative in self._root.items():
+            one, other = (top(normal_form(text, normalizer)) for text in (name, representative))
+            above[max(one, other)] = above.setdefault(min(one, other), min(one, other))
+        return {form: top(form) for form in above}
 
 
 def _whole(value: object) -> object:

@@ -100,6 +100,15 @@ def test_cells_follow_where_entities_merge(ledger):
     holds()
 
 
+def test_cells_follow_where_values_are_entities(ledger):
+    @QUICK
+    @given(logs(events_max=9, relations=("boss",), identity=True), st.integers(1, 5))
+    def holds(commits, events_max):
+        check(ledger, commits, events_max, ["boss"])
+
+    holds()
+
+
 @st.composite
 def readings(draw):
     """States of one source or of sensors, mostly in order: what the tail decides."""
