@@ -28,15 +28,18 @@ class Supersession(StrEnum):
 OTHERS: Final = "*"
 """In an authority list or a supersession rule: every class not named."""
 
+ACTOR: Final = "actor:"
+"""What a named actor begins with in an authority list, before his id; any other name is a class."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationContract:
     """
     How claims on a relation are decided.
 
-    `authority` lists source classes or named actors, highest first; each place is a tuple of
-    peers. `supersession` maps a class, or `*`, to its rule. `normalizer` names a function of the
-    ledger that makes equal values equal.
+    `authority` lists source classes, or actors as `actor:` and the id, highest first; each place
+    is a tuple of peers. `supersession` maps a class, or `*`, to its rule. `normalizer` names a
+    function of the ledger that makes equal values equal.
     """
 
     relation: str

@@ -71,11 +71,7 @@ class Ranked:
         source_class = self._class(actor, granted, entity, relation)
         if source_class == "derived":
             return len(places) + 1
-        for wanted in (actor, source_class, "*"):
-            if wanted == actor and actor in {
-                "self", "operator", "user", "sensor", "assistant", "derived", "*",
-            }:  # fmt: skip
-                continue
+        for wanted in ("actor:" + actor, source_class, "*"):
             for number, names in enumerate(places):
                 if wanted in names:
                     return number
