@@ -1,19 +1,53 @@
-"""Structured claims as plain text, for events that carry no text of their own."""
+"""What a line of evidence says of an event: its text, and the structured claims that this does not show."""
 
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterable
+from typing import Any, Final
 
 from contracts.events import ClaimDraft, EventDraft, Stance, TargetDraft, ValidDraft
 
+_WORD: Final = re.compile(r"[^\W_]+")
+
 
 def rendering(draft: EventDraft) -> str:
-    """Return the event's structured claims in words: the same for the same draft for ever."""
-    parts = [_claim(claim, draft.stance_of(claim)) for claim in draft.claims]
-    if draft.targets:
-        parts.append(f"{draft.kind.value} of {_targets(draft.targets)}")
-    return "; ".join(parts)
+    """
+    Return what an event says in words: the same for the same draft for ever.
+
+    Its text; behind it, in brackets, the structured claims that the text does not show, so that no
+    line is evidence of a value that cannot be read in it. Without a text, all that it claims.
+    """
+    if not draft.text:
+        parts = [_claim(claim, draft.stance_of(claim)) for claim in draft.claims]
+        if draft.targets:
+            parts.append(f"{draft.kind.value} of {_targets(draft.targets)}")
+        return "; ".join(parts)
+    spoken = _words(draft.text)
+    hidden = [
+        _claim(claim, draft.stance_of(claim)) for claim in draft.claims if not _shows(spoken, draft, claim)
+    ]
+    return f"{draft.text} [recorded: {'; '.join(hidden)}]" if hidden else draft.text
+
+
+def _shows(spoken: str, draft: EventDraft, claim: ClaimDraft) -> bool:
+    """Say whether a text, as `_words` writes it, names a claim's value, and whose it is."""
+    if claim.entity is None and claim.value is None:
+        return True
+    whose = claim.entity is None or claim.entity == draft.actor.id or _words(claim.entity) in spoken
+    return whose and claim.value is not None and _words(_value(claim.value)) in spoken
+
+
+def _words(text: str) -> str:
+    """Return the words of a text between blanks, so that whole words are found in it by comparison."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return f" {' '.join(_WORD.findall(folded))} "
+
+
+def _value(value: Any) -> str:  # noqa: ANN401 -- values are any JSON
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _claim(claim: ClaimDraft, stance: Stance) -> str:
@@ -21,7 +55,7 @@ def _claim(claim: ClaimDraft, stance: Stance) -> str:
     if claim.entity is not None:
         words.append(f"{claim.entity} {claim.relation}")
     if claim.value is not None:
-        value = claim.value if isinstance(claim.value, str) else json.dumps(claim.value, sort_keys=True)
+        value = _value(claim.value)
         words.append(f"= {value}" if words else value)
     if claim.valid is not None:
         words.append(f"({_valid(claim.valid)})")

@@ -289,7 +289,7 @@ async def _evidence(
     evidence = []
     for event_id in sorted(members, key=lambda event_id: events[event_id].position):
         event, key = events[event_id], data_keys[event_id]
-        text = event.draft.text or rendering(event.draft)
+        text = rendering(event.draft)
         mark, marked_commit = _mark(of_event[event_id], answer_keys, marker)
         evidence.append(
             Evidence(

@@ -135,6 +135,26 @@ async def test_unknown_foreign_and_later_events_are_never_evidence(db, say):
     assert {evidence.event_id for evidence in found.evidence} == {early}
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "line"),
+    [
+        ("Lovely weather today.", "Acme", "Lovely weather today. [recorded: ann home = Acme]"),
+        ("Ann works at Acmeville.", "Acme", "Ann works at Acmeville. [recorded: ann home = Acme]"),
+        ("It is at ACME now.", "Acme", "It is at ACME now. [recorded: ann home = Acme]"),
+        ("Ann is at ACME.", "Acme", "Ann is at ACME."),
+        ("Ann has 3.", 3, "Ann has 3."),
+        ("Ann has 13.", 3, "Ann has 13. [recorded: ann home = 3]"),
+        (None, "Acme", "ann home = Acme"),
+    ],
+)
+async def test_a_line_shows_the_value_that_it_is_evidence_of(db, say, text, value, line):
+    event = await say("bob", home(value), text=text)
+
+    found = await closures(db)
+
+    assert [evidence.text for evidence in found.evidence if evidence.event_id == event] == [line]
+
+
 async def test_all_members_of_a_set_are_required(db, say):
     pets = [
         await say("ann", {"entity": "ann", "relation": "has_pet", "value": name}) for name in ("Rex", "Tom")
