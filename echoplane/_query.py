@@ -194,7 +194,12 @@ class Path:
             configuration_hash=configuration_hash,
         )
         answer = realize(
-            question=question, plan=proposal.plan, proposal=proposal, resolutions=resolutions, pack=packed
+            question=question,
+            plan=proposal.plan,
+            proposal=proposal,
+            resolutions=resolutions,
+            pack=packed,
+            closures=closures,
         )
         return _Built(
             answer=answer,

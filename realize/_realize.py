@@ -8,13 +8,14 @@ operation. docs/contexts.md holds the table.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, assert_never
 
 from contracts.answers import Answer, AnswerStatus
 from contracts.claims import Claim
-from contracts.contexts import ContextPack
+from contracts.contexts import ClosureSet, ContextPack
 from contracts.proposals import Operation, Plan, Proposal
 from contracts.relations import Cardinality
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
@@ -39,9 +40,13 @@ def realize(
     proposal: Proposal,
     resolutions: Sequence[KeyResolution],
     pack: ContextPack,
+    closures: ClosureSet | None = None,
 ) -> Answer:
     """
     Derive the answer of a frozen context. A pure function.
+
+    Where nothing stands on the key, the lines cited are those of the key's own closures: what was
+    withdrawn and what withdrew it, what has ended.
 
     `evidence` means that lines were found and none of the rules below may turn them into a value:
     the caller reads them. `insufficient_evidence` means that the question names a key on which
@@ -60,16 +65,30 @@ def realize(
     same = [each.entity for each in resolutions if _is_same(each, key)]
     if _moves_off(question, plan, key, same) or not _at_view(plan, key.view):
         return _evidence(pack, "time_or_scope_not_resolved")
-    return _answer(question, plan, key, pack)
+    return _answer(question, plan, key, pack, about=_about(key, pack, closures))
 
 
-def _answer(question: Question, plan: Plan, key: KeyResolution, pack: ContextPack) -> Answer:
+def _about(key: KeyResolution, pack: ContextPack, closures: ClosureSet | None) -> tuple[str, ...]:
+    """Return the lines that were required for a key: of what stands on it, or stood."""
+    name = ["key", key.entity, key.relation]
+    events = {
+        event_id
+        for closure in (() if closures is None else closures.closures)
+        if closure.required and json.loads(closure.closure_id)[: len(name)] == name
+        for event_id in closure.members
+    }
+    return tuple(line.line_id for line in pack.lines if line.event_id in events)
+
+
+def _answer(
+    question: Question, plan: Plan, key: KeyResolution, pack: ContextPack, *, about: tuple[str, ...]
+) -> Answer:
     match key.resolution:
         case Conflict() as conflict:
             rivals = [_rival(rival.value, ended=rival.ended) for rival in conflict.rivals]
             return _conflict(question, pack, [conflict], value={"rivals": rivals}, why=conflict.why)
         case Missing(reason=reason):
-            return _insufficient(reason.value)
+            return _insufficient(reason.value, cites=about)
         case Resolved() as member:
             if plan.operation in _OF_MANY:
                 # One value stands because later ones replace earlier ones there: that is no count.
@@ -234,8 +253,8 @@ def _evidence(pack: ContextPack, reason: str) -> Answer:
     return Answer(status=AnswerStatus.EVIDENCE, value=None, cites=cites, reason=reason)
 
 
-def _insufficient(reason: str) -> Answer:
-    return Answer(status=AnswerStatus.INSUFFICIENT_EVIDENCE, value=None, cites=(), reason=reason)
+def _insufficient(reason: str, *, cites: tuple[str, ...] = ()) -> Answer:
+    return Answer(status=AnswerStatus.INSUFFICIENT_EVIDENCE, value=None, cites=cites, reason=reason)
 
 
 def _required_deferred(pack: ContextPack) -> bool:

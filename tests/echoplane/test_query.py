@@ -198,6 +198,31 @@ async def test_occurrences_are_counted_over_all_time_and_not_at_one_instant(plan
     assert (await told("How many places is Ann visiting now?"))[0] != "answered"
 
 
+async def test_where_a_reading_was_withdrawn_its_line_and_what_withdrew_it_are_cited(plane, remember, turn):
+    status = {"entity": "cellar window", "relation": "status", "value": "open"}
+    sensor = {"actor": {"id": "robot-1", "class": "sensor"}, "kind": "observation"}
+    operator = {"actor": {"id": "Ilse", "class": "operator"}, "kind": "retraction"}
+    reading = {"source_event_id": "r-1", "claims": [status]} | sensor
+    fallen = {"claims": [status | {"stance": "retract"}], "targets": [{"source_event_id": "r-1"}]} | operator
+    other = {"claims": [status | {"entity": "front door"}]} | sensor
+    await remember(
+        "home",
+        turn("The front door is open.") | other,
+        turn("The cellar window is open.") | reading,
+        turn("The contact fell off.") | fallen,
+    )
+    which = replace(WHERE, text="What is the status of the cellar window?")
+
+    asked = await plane.path.ask("home", which, NOW, wait_ms=0)
+
+    cited = [line.text for line in asked.pack.lines if line.line_id in asked.answer.cites]
+    assert (asked.answer.status, asked.answer.reason) == ("insufficient_evidence", "withdrawn")
+    assert cited == [
+        "The cellar window is open.",
+        "The contact fell off. [recorded: retract cellar window status = open]",
+    ]
+
+
 async def test_asking_advances_no_commit(plane, remember, turn):
     await remember("home", turn("I live in Lyon."))
 
