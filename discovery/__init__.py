@@ -8,6 +8,7 @@ Does not promise: truth, currentness or completeness. The ledger re-reads all it
 
 from typing import TYPE_CHECKING
 
+from discovery._border import check_proposal
 from discovery._client import Client
 from discovery._degraded import propose_degraded, typed_state_proposal
 from discovery._embedder import Embedder, Vectors
@@ -29,6 +30,7 @@ __all__ = [
     "Health",
     "TenantNames",
     "Vectors",
+    "check_proposal",
     "decode_proposal",
     "drop_index",
     "encode_proposal",

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from contracts.limits import NAME_CHARACTERS_MAX
 from contracts.proposals import KeyProposal, Proposal
 from contracts.trails import Question
 from contracts.views import View
+from discovery._border import is_name
 from discovery._names import NAME_WORDS_MAX, tenant_names
 from discovery._planner import FIRST_PERSON, plan_question
 from discovery._text import tokenize
@@ -39,12 +39,7 @@ def spellings(question: str, proposal: Proposal) -> tuple[str, ...]:
             found.update(dict.fromkeys((written, written.lower(), written.title())))
     found.update(dict.fromkeys(proposal.plan.entities))
     found.update(dict.fromkeys(key.entity for key in proposal.keys))
-    return tuple(name for name in found if len(name) <= NAME_CHARACTERS_MAX and _is_text(name))
-
-
-def _is_text(name: str) -> bool:
-    """Say whether a database can hold a name: no NUL, no lone surrogate."""
-    return "\0" not in name and not any("\ud800" <= character <= "\udfff" for character in name)
+    return tuple(name for name in found if is_name(name))
 
 
 def speaks_of_self(question: str) -> bool:

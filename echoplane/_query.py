@@ -15,14 +15,14 @@ import structlog
 from contracts import limits
 from contracts.answers import Answer
 from contracts.contexts import ContextPack
-from contracts.errors import Unavailable
+from contracts.errors import Incorrect, Unavailable
 from contracts.events import ErasedEvent
 from contracts.ports import Discovery, TokenCounter
 from contracts.proposals import KeyProposal, Proposal
 from contracts.resolutions import KeyResolution
 from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import View, ViewRequest
-from discovery import propose_degraded
+from discovery import check_proposal, propose_degraded
 from echoplane._digests import KeyedDigests
 from echoplane._occurred import as_asked
 from echoplane._reading import Users, read_question
@@ -146,8 +146,13 @@ class Path:
         """Ask discovery for candidates, and the record for what the question names."""
         try:
             proposal = await self.discovery.propose(tenant=tenant, question=question, view=view)
-        except Unavailable as error:
-            log.warning("discovery_unavailable", part=error.part)
+            check_proposal(proposal)
+        except (Unavailable, Incorrect) as error:
+            # The tenant is there and the question is in bounds, as the view's pinning and the doors have
+            # seen to: whatever discovery says against them is a fault of its own.
+            log.warning(
+                "discovery_unavailable", code=error.code, reason=str(error.details().get("reason", ""))[:200]
+            )
             proposal = await propose_degraded(self.database, tenant=tenant, question=question, view=view)
         async with self.database.snapshot(tenant) as connection:
             keys = await tenant_keys(self.database, tenant, connection)

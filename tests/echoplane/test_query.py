@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -12,7 +13,9 @@ from contracts.trails import Question
 from contracts.views import ViewRequest
 from discovery import propose_degraded
 from echoplane._configuration import configuration_hash
+from echoplane._folders import DataFolder
 from echoplane._query import Path
+from echoplane._sockets import discovery_socket
 
 NOW = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
 LATER = replace(NOW, valid_at=datetime(2030, 1, 1, tzinfo=UTC))
@@ -221,6 +224,70 @@ async def test_where_a_reading_was_withdrawn_its_line_and_what_withdrew_it_are_c
         "The cellar window is open.",
         "The contact fell off. [recorded: retract cellar window status = open]",
     ]
+
+
+BROKEN = {
+    "a NUL in an id": lambda honest: replace(honest, candidates=(unit("ev_\0"),)),
+    "a lone surrogate": lambda honest: replace(honest, candidates=(unit("\ud800"),)),
+    "an empty id": lambda honest: replace(honest, candidates=(unit(""),)),
+    "too many candidates": lambda honest: replace(
+        honest, candidates=tuple(unit(f"ev_{number}") for number in range(257))
+    ),
+    "too many events": lambda honest: replace(
+        honest, candidates=(replace(unit("ev_1"), event_ids=tuple(f"ev_{n}" for n in range(65))),)
+    ),
+    "a score below 0": lambda honest: replace(honest, candidates=(replace(unit("ev_1"), score_ppm=-1),)),
+    "a score past a float": lambda honest: replace(
+        honest, candidates=(replace(unit("ev_1"), score_ppm=10**400),)
+    ),
+    "a NUL in a key": lambda honest: replace(honest, keys=(replace(AVOWED, entity="A\0"),)),
+    "a key too long": lambda honest: replace(honest, keys=(replace(AVOWED, relation="x" * 10_000),)),
+    "a route's number": lambda honest: replace(
+        honest, routes=(replace(honest.routes[0], duration_us=-(10**400)),)
+    ),
+    "a route's name": lambda honest: replace(honest, routes=(replace(honest.routes[0], route="\0"),)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_proposal_out_of_bounds_is_no_proposal(poisoned, remember, turn, name):
+    await remember("home", turn("I live in Lyon."))
+
+    asked = await poisoned(BROKEN[name]).ask("home", WHERE, NOW, wait_ms=0)
+
+    assert (asked.answer.status, asked.answer.value) == ("answered", "Lyon")
+    assert asked.proposal.degraded
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'{"error":"incorrect.not_found","details":{"what":"tenant"}}',
+        b'{"error":"incorrect.bad_request","details":{"field":"question","reason":"no"}}',
+        b'{"error":"incorrect.limit_exceeded","details":{}}',
+        b'{"error":7}',
+        b"[]",
+        b"\xff",
+        b"",
+    ],
+)
+async def test_whatever_the_socket_says_the_question_is_answered(plane, remember, turn, said):
+    await remember("home", turn("I live in Lyon."))
+    socket = discovery_socket(DataFolder.at(plane.settings.data_dir))
+    socket.parent.mkdir(parents=True, exist_ok=True)
+    socket.parent.chmod(0o700)
+
+    async def say(reader, writer):
+        await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        writer.write(len(said).to_bytes(4, "big") + said)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_unix_server(say, socket):
+        asked = await plane.path.ask("home", WHERE, NOW, wait_ms=0)
+
+    assert (asked.answer.status, asked.answer.value) == ("answered", "Lyon")
+    assert asked.proposal.degraded
 
 
 async def test_asking_advances_no_commit(plane, remember, turn):
