@@ -66,10 +66,12 @@ def ask(
 
 
 async def _ask(settings: Settings, tenant: str, question: Question, view: ViewRequest) -> AskAnswer:
-    async with with_plane(settings, Role.WORKER, Role.DISCOVERY) as plane:
+    async with with_plane(settings, Role.DISCOVERY) as plane:
         await plane.make_tenant(tenant)
+        # First: what is left to fold is folded while discovery loads its model.
+        request = await plane.after_last_commit(tenant, view)
         await plane.wait_discovery()
-        return await plane.ask(tenant, question, await plane.after_last_commit(tenant, view))
+        return await plane.ask(tenant, question, request)
 
 
 def print_answer(answer: AskAnswer) -> None:
@@ -122,7 +124,7 @@ def resolve(
 async def _resolve(
     settings: Settings, tenant: str, entity: str, relation: str, view: ViewRequest
 ) -> ResolveAnswer:
-    async with with_plane(settings, Role.WORKER) as plane:
+    async with with_plane(settings) as plane:
         await plane.make_tenant(tenant)
         return await plane.resolve(tenant, entity, relation, await plane.after_last_commit(tenant, view))
 
@@ -172,7 +174,7 @@ def history(
 async def _history(
     settings: Settings, tenant: str, entity: str, relation: str | None, view: ViewRequest
 ) -> HistoryAnswer:
-    async with with_plane(settings, Role.WORKER) as plane:
+    async with with_plane(settings) as plane:
         await plane.make_tenant(tenant)
         return await plane.history(tenant, entity, relation, await plane.after_last_commit(tenant, view))
 

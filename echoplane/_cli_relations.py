@@ -17,7 +17,6 @@ from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
 from echoplane._requests import read_name, read_tenant
 from echoplane._settings import Settings
-from echoplane._state import Role
 from echoplane._wiring import with_plane
 
 
@@ -69,7 +68,7 @@ def read_file(file: str) -> bytes:
 
 
 async def _register(settings: Settings, tenant: str, contract: RelationContract) -> ContractAnswer:
-    async with with_plane(settings, Role.WORKER) as plane:
+    async with with_plane(settings) as plane:
         await plane.make_tenant(tenant)
         return await plane.register_contract(tenant, contract)
 
@@ -85,7 +84,7 @@ def list_relations(*, tenant: Tenant, data_dir: DataDir = None, json: Json = Fal
 
 
 async def _list(settings: Settings, tenant: str) -> list[ContractAnswer]:
-    async with with_plane(settings, Role.WORKER) as plane:
+    async with with_plane(settings) as plane:
         await plane.make_tenant(tenant)
         return await plane.contracts(tenant)
 
@@ -109,7 +108,7 @@ def show_relation(
 
 
 async def _show(settings: Settings, tenant: str, relation: str) -> ContractAnswer:
-    async with with_plane(settings, Role.WORKER) as plane:
+    async with with_plane(settings) as plane:
         await plane.make_tenant(tenant)
         return await plane.contract(tenant, relation)
 

@@ -7,6 +7,7 @@ same data folder the last one to leave stops them. External servers are never st
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -65,16 +66,27 @@ async def ensure_servers(settings: Settings) -> Servers:
         Unavailable: A server cannot be started or reached.
     """
     folder = DataFolder.at(settings.data_dir)
-    postgres, database = None, _external_database(settings)
-    if database is None:
-        postgres = await ensure_postgres(folder, settings={})
-        async with exclusive(folder.run / "database.lock"):
-            database = await ensure_database(postgres, DATABASE)
-    redis, redis_url = None, _revealed(settings.redis_url)
-    if redis_url is None:
-        redis = await ensure_redis(folder)
-        redis_url = redis.url()
+    (postgres, database), redis = await asyncio.gather(
+        _ensure_own_database(settings, folder), _ensure_own_redis(settings, folder)
+    )
+    redis_url = _revealed(settings.redis_url) if redis is None else redis.url()
+    assert redis_url is not None
     return Servers(database=database, redis_url=redis_url, postgres=postgres, redis=redis)
+
+
+async def _ensure_own_database(
+    settings: Settings, folder: DataFolder
+) -> tuple[PostgresAddress | None, DatabaseUrls]:
+    external = _external_database(settings)
+    if external is not None:
+        return None, external
+    postgres = await ensure_postgres(folder, settings={})
+    async with exclusive(folder.run / "database.lock"):
+        return postgres, await ensure_database(postgres, DATABASE)
+
+
+async def _ensure_own_redis(settings: Settings, folder: DataFolder) -> RedisAddress | None:
+    return await ensure_redis(folder) if settings.redis_url is None else None
 
 
 async def find_servers(settings: Settings) -> Servers | None:
@@ -110,8 +122,11 @@ async def stop_servers(settings: Settings) -> None:
         Unavailable: One does not end.
     """
     folder = DataFolder.at(settings.data_dir)
-    await stop_redis(folder)
-    await stop_postgres(folder)
+    # Each is told to end, even where the other does not.
+    outcomes = await asyncio.gather(stop_redis(folder), stop_postgres(folder), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 @contextlib.asynccontextmanager

@@ -80,6 +80,14 @@ async def use_plane(settings: Settings, *, roles: Collection[Role]) -> AsyncIter
             use.leave()
 
 
+async def ask_for(settings: Settings, *roles: Role) -> None:
+    """Have the supervisor that runs start roles, unless it runs them already; not waited for."""
+    folder = DataFolder.at(settings.data_dir)
+    state = living_state(folder)
+    if state is not None:
+        _wish(folder, state, mode=Mode.EPHEMERAL, roles=roles)
+
+
 async def ensure_supervisor(settings: Settings, *, mode: Mode, roles: Collection[Role] = ()) -> PlaneState:
     """
     Return a supervisor whose servers run: the one there is, else a new one in the background.

@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import importlib
 import os
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -81,6 +83,8 @@ class Supervisor:
         self._lock: int | None = None
         self._use_lock: int | None = None
         self._stopping = asyncio.Event()
+        self._servers: tuple[ProcessRecord, ...] = ()
+        self._folder_gone = False
         self._roles: dict[Role, asyncio.Task[None]] = {}
         self._wanted = set(Role) if mode is Mode.UP else set(roles)
         own = ProcessRecord.of(os.getpid())
@@ -145,9 +149,13 @@ class Supervisor:
             await self._stop()
 
     async def _start(self) -> None:
-        servers = await ensure_servers(self._settings)
+        if self._state.mode is Mode.UP:
+            _require_free(self._settings.http_host, self._settings.http_port)
+        # Alembic is slow to load; the servers start meanwhile.
+        loading = asyncio.create_task(asyncio.to_thread(importlib.import_module, "ledger.schema"))
+        servers, _ = await asyncio.gather(ensure_servers(self._settings), loading)
         if servers.database.owner is not None:
-            from ledger.schema import upgrade  # noqa: PLC0415 - alembic is slow to load, servers start meanwhile
+            from ledger.schema import upgrade  # noqa: PLC0415 - loaded above
 
             await upgrade(servers.database.owner)
         self._say(ready=True)
@@ -212,6 +220,11 @@ class Supervisor:
         idle_since: float | None = None
         clock = asyncio.get_running_loop().time
         while not self._stopping.is_set():
+            if not self._folder.run.is_dir():
+                # Deleted under us: a plane that nobody can find any more must not run on.
+                self._folder_gone = True
+                log.error("data_folder_gone")
+                return
             if self._server_died():
                 log.warning("server_died")
                 try:
@@ -239,10 +252,14 @@ class Supervisor:
         if self._settings.redis_url is None:
             embedded.append("redis")
         records = [ProcessRecord.read(self._folder.run / f"{server}.json") for server in embedded]
+        self._servers = tuple(record for record in records if record is not None) or self._servers
         return any(record is None or not record.is_alive() for record in records)
 
     async def _stop(self) -> None:
         self._stopping.set()
+        if self._folder_gone:
+            await self._end_without_folder()
+            return
         failed = self._state.failure is not None
         # Whoever comes now waits for our end, instead of using servers that are about to go.
         self._say(failure=self._state.failure or "it is stopping")
@@ -258,6 +275,17 @@ class Supervisor:
             for descriptor in (self._use_lock, self._lock):
                 if descriptor is not None:
                     os.close(descriptor)
+
+    async def _end_without_folder(self) -> None:
+        """End what we started from memory: what the folder said of it is gone."""
+        for task in self._roles.values():
+            task.cancel()
+        await asyncio.gather(*self._roles.values(), return_exceptions=True)
+        for record in self._servers:
+            for number in (signal.SIGINT, signal.SIGKILL):
+                record.signal(number)
+                if await record.ended(within_seconds=STOP_SECONDS):
+                    break
 
     def _address(self, mode: Mode) -> str | None:
         if mode is not Mode.UP:
@@ -281,6 +309,23 @@ class Supervisor:
         others = tuple(state for state in self._state.roles if state.role != role.role)
         self._state = replace(self._state, roles=(*others, role))
         self._state.write(self._folder)
+
+
+def _require_free(host: str, port: int) -> None:
+    """
+    Refuse to start where another program answers at our address.
+
+    Raises:
+        Unavailable: It is taken, or not an address of this machine.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        # As the server itself does: an address that a connection of before still holds is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            reason = f"{host} port {port} cannot be used ({error.strerror}); set ECHOPLANE_HTTP_PORT"
+            raise Unavailable(part="http", reason=reason) from error
 
 
 async def end_roles(state: PlaneState | None) -> None:

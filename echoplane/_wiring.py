@@ -44,7 +44,7 @@ from echoplane._configuration import configuration_hash
 from echoplane._embedded import Servers
 from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
-from echoplane._plane import use_plane
+from echoplane._plane import ask_for, use_plane
 from echoplane._query import Path
 from echoplane._settings import Settings
 from echoplane._sockets import discovery_socket
@@ -140,9 +140,16 @@ class Plane:
     # --- reads -------------------------------------------------------------------------------
 
     async def after_last_commit(self, tenant: str, request: ViewRequest) -> ViewRequest:
-        """Return the request, made to wait for everything that is in the tenant's log now."""
+        """
+        Return the request, made to wait for everything that is in the tenant's log now.
+
+        An ephemeral plane gets its worker only here, where there is something for it to fold.
+        """
         async with self.database.snapshot(tenant) as connection:
             commit = (await ledger_log.head(connection)).commit
+            folded = (await ledger_log.serving(connection)).commit
+        if folded < commit:
+            await ask_for(self.settings, Role.WORKER)
         return replace(request, min_commit=max(commit, request.min_commit or 0))
 
     async def resolve(self, tenant: str, entity: str, relation: str, request: ViewRequest) -> ResolveAnswer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import signal
@@ -13,10 +14,14 @@ import time
 import pytest
 import structlog
 
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT
 from echoplane._cli import execute
 from echoplane._folders import DataFolder
 from echoplane._processes import ProcessRecord
-from echoplane._state import PlaneState
+from echoplane._settings import read_settings
+from echoplane._state import PlaneState, Role
+from echoplane._wiring import NEWEST, with_plane
 
 LINE = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}, "text": "I live in Lyon."}
 PATIENCE_SECONDS = 60.0
@@ -119,6 +124,21 @@ def test_commands_start_what_they_need_and_the_last_one_stops_it(tell, start, fo
     assert [process.wait(PATIENCE_SECONDS) for process in together] == [0, 0]
     assert start.output.read_text().count("t: ok, 1 commits") == len(together)
     assert alive(folder) == []
+
+
+def test_a_worker_is_started_only_where_there_is_something_to_fold(tell, folder):
+    async def roles_of_a_read(*drafts: EventDraft) -> list[str]:
+        async with with_plane(read_settings()) as plane:
+            for draft in drafts:
+                await plane.append("t", [draft], grant=LOCAL_GRANT, expected_version=None)
+            request = await plane.after_last_commit("t", NEWEST)
+            await plane.resolve("t", "Ann", "lives_in", request)
+            return [role.role for role in PlaneState.read(folder).roles]
+
+    assert tell("I live in Lyon.") == "Lyon"
+
+    assert asyncio.run(roles_of_a_read()) == []
+    assert asyncio.run(roles_of_a_read(EventDraft.model_validate(LINE))) == [Role.WORKER]
 
 
 def test_a_killed_command_leaves_nothing_running_for_long(start, tell, folder, tmp_path):
