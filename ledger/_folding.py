@@ -20,7 +20,7 @@ from ledger._claims import NO_KEY
 from ledger._court import Court
 from ledger._decide import ENDED
 from ledger._entries import Entry, class_of, rank_and_rule
-from ledger._identity import NO_MERGES, Merges, identity_of
+from ledger._identity import NO_MERGES, Merges, identity_of, moved_between, names_paired
 from ledger._intervals import FOREVER, NEVER, interval
 from ledger._kept import World
 from ledger._lines import Incoming, Line, Tail
@@ -30,7 +30,7 @@ from ledger._relations import IDENTITY, Contracts
 from ledger._shelf import Shelf
 from ledger._values import Normals
 from ledger._withdrawal import Replay
-from ledger._world import Key, Reader, bears_elsewhere, references_of
+from ledger._world import Key, Reader, bears_elsewhere, references_of, with_merged
 
 
 class Folding:
@@ -57,6 +57,7 @@ class Folding:
         self._merges = NO_MERGES
         self._normals = Normals({})
         self._paired: set[str] = set()
+        self._beneath: set[Key] = set()
 
     @property
     def lines(self) -> list[Line]:
@@ -138,26 +139,25 @@ class Folding:
         self, claims: Sequence[Claim], touched: dict[Key, list[Claim]]
     ) -> set[Key]:
         """Return the keys that a change of who is one with whom makes new; none if nothing changed."""
+        own = {claim.claim_id: self._keys_bound([claim], NO_MERGES) for claim in claims}
         about = [
             claim
             for claim in claims
-            if claim.relation in IDENTITY
-            or any(key[1] in IDENTITY for key in self.reach.get(claim.claim_id, ()))
+            if any(key[1] in IDENTITY or key in self._beneath for key in own[claim.claim_id])
         ]
         if not about:
             return set()
         before = self._merges
-        self._identity_claims += about
+        known = {claim.claim_id: claim for claim in [*self._identity_claims, *about]}
+        if any(bears_elsewhere(claim) for claim in about):
+            bound = {key for claim in about for key in own[claim.claim_id]}
+            known |= (await self._piece(bound, NO_MERGES))[0]
+        self._identity_claims = sorted(known.values(), key=lambda claim: claim.position)
         self._note_identity()
-        if before == self._merges:
+        moved = moved_between(before, self._merges)
+        if not moved:
             return set()
         self._worlds.clear()
-        moved = {
-            entity
-            for merges in (before, self._merges)
-            for names in (merges.identity.root, merges.identity.self_root, merges.contested)
-            for entity in names
-        }
         return await self._all_keys_of(moved, touched)
 
     async def _all_keys_of(self, entities: set[str], touched: dict[Key, list[Claim]]) -> set[Key]:
@@ -176,13 +176,8 @@ class Folding:
     def _note_identity(self) -> None:
         self._merges = identity_of(self._identity_claims, self.contracts)
         self._normals = Normals(self._merges.identity.root)
-        self._paired = {
-            name
-            for claim in self._identity_claims
-            if claim.relation in IDENTITY
-            for name in (claim.entity, claim.value)
-            if isinstance(name, str)
-        }
+        self._paired = names_paired(self._identity_claims)
+        self._beneath = {(claim.entity, claim.relation) for claim in self._identity_claims}
 
     # --- by the tail ------------------------------------------------------------------------
 
@@ -335,19 +330,9 @@ class Folding:
     async def _world_of(self, key: Key) -> World:
         """Return the piece of the ledger that a key is connected with, joining pieces that now are one."""
         world = self._worlds.get(key)
-        if world is not None and self._keys_bound(world.waiting) <= world.keys:
+        if world is not None and self._keys_bound(world.waiting, self._merges) <= world.keys:
             return world
-        claims: dict[str, Claim] = {}
-        keys = {key} | (world.keys if world is not None else set())
-        loaded: set[Key] = set()
-        while keys - loaded:
-            stored, reached = await self._reader.world(keys - loaded, self._merges)
-            loaded |= reached | keys
-            claims.update((claim.claim_id, claim) for claim in stored)
-            for known in loaded:
-                for claim in self._on_key.get(known, ()):
-                    claims[claim.claim_id] = claim
-            keys = loaded | self._keys_bound(claims.values())
+        claims, loaded = await self._piece({key} | (world.keys if world else set()), self._merges)
         joined = World(
             keys=loaded,
             claims=claims,
@@ -358,19 +343,27 @@ class Folding:
             self._worlds[known] = joined
         return joined
 
-    def _keys_bound(self, claims: Iterable[Claim]) -> set[Key]:
+    async def _piece(self, keys: set[Key], merges: Merges) -> tuple[dict[str, Claim], set[Key]]:
+        """Return the claims that these keys are connected with, stored or of this fold, and their keys."""
+        claims: dict[str, Claim] = {}
+        loaded: set[Key] = set()
+        while keys - loaded:
+            stored, reached = await self._reader.world(keys - loaded, merges)
+            loaded |= reached | keys
+            claims.update((claim.claim_id, claim) for claim in stored)
+            for known in loaded:
+                claims.update((claim.claim_id, claim) for claim in self._on_key.get(known, ()))
+            keys = loaded | self._keys_bound(claims.values(), merges)
+        return claims, loaded
+
+    def _keys_bound(self, claims: Iterable[Claim], merges: Merges) -> set[Key]:
         """Return the keys that claims of this fold bear on, with those of entities that are one."""
         keys: set[Key] = set()
         for claim in claims:
             if claim.relation != NO_KEY:
                 keys.add((claim.entity, claim.relation))
             keys |= self.reach.get(claim.claim_id, set())
-        return {
-            (member, relation) for entity, relation in keys for member in self._members(self._merges, entity)
-        }
-
-    def _members(self, merges: Merges, entity: str) -> tuple[str, ...]:
-        return merges.members.get(merges.identity.entity(entity), (entity,))
+        return with_merged(keys, merges)
 
     # --- loading ----------------------------------------------------------------------------
 

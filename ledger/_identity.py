@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from contracts.claims import OPERATOR, Claim
 from contracts.identity import IDENTITY, NOT_SAME_AS, SAME_AS
 from ledger._decide import Side, State, judge
-from ledger._entries import NOBODY, Entry, Identity
+from ledger._entries import NOBODY, Entry, Identity, input_withdrawn
 from ledger._relations import Contracts
 from ledger._values import normal_form
 from ledger._withdrawal import Replay
@@ -93,13 +93,36 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
     return Merges(identity=Identity(root=root, self_root=self_root), members=members, contested=contested)
 
 
+def moved_between(before: Merges, after: Merges) -> set[str]:
+    """Return the entities whose keys may be decided otherwise after than before; none if nothing changed."""
+    if before == after:
+        return set()
+    return {
+        entity
+        for merges in (before, after)
+        for names in (merges.identity.root, merges.identity.self_root, merges.contested)
+        for entity in names
+    }
+
+
+def names_paired(claims: Iterable[Claim]) -> set[str]:
+    """Return the names that any claim says to be, or not to be, one with another."""
+    return {
+        name
+        for claim in claims
+        if claim.relation in IDENTITY
+        for name in (claim.entity, claim.value)
+        if isinstance(name, str)
+    }
+
+
 def _pairs(replay: Replay) -> tuple[list[_Pair], list[_Pair], dict[str, tuple[Claim, ...]]]:
     same: list[_Pair] = []
     apart: list[_Pair] = []
     contested: dict[str, tuple[Claim, ...]] = {}
     for entity, entries in replay.entries_on(SAME_AS).items():
         # Identity has no valid time, so a claim that was withdrawn anywhere is withdrawn.
-        present = [entry for entry in entries if not entry.withdrawn]
+        present = [entry for entry in entries if not entry.withdrawn and not input_withdrawn(entry)]
         if not present:
             continue
         one, other = json.loads(entity)

@@ -19,7 +19,7 @@ from contracts.errors import IntegrityFault
 from contracts.relations import RelationContract
 from ledger import _tables
 from ledger._claims import NO_KEY, claim_of
-from ledger._identity import Merges
+from ledger._identity import NO_MERGES, Merges
 from ledger._keys import TenantKeys
 from ledger._relations import Contracts, contract_of
 
@@ -120,13 +120,17 @@ class Reader:
         return found
 
     async def identity_claims(self) -> list[Claim]:
-        """Return all claims about who is one with whom, and those that act on them, in order."""
+        """Return all claims about who is one with whom, and all that those hang on, in order."""
         claims = await self._claims(_IDENTITY)
         if not claims:
             return []
         keys = {(claim.entity, claim.relation) for claim in claims}
         keys |= {(claim.value, claim.relation) for claim in claims if isinstance(claim.value, str)}
-        by_id = {claim.claim_id: claim for claim in [*claims, *await self.reaching(keys)]}
+        claims += await self.reaching(keys)
+        if any(bears_elsewhere(claim) for claim in claims):
+            # What they were derived from, act on or were moved from decides with them.
+            claims += (await self.world(keys, NO_MERGES))[0]
+        by_id = {claim.claim_id: claim for claim in claims}
         return sorted(by_id.values(), key=lambda claim: claim.position)
 
     async def contracts(self) -> Contracts:
@@ -146,7 +150,7 @@ class Reader:
 
     async def world(self, keys: Iterable[Key], merges: Merges) -> tuple[list[Claim], set[Key]]:
         """Return all claims that the decision of these keys needs, in order, and the keys they are on."""
-        waiting = _with_merged(keys, merges)
+        waiting = with_merged(keys, merges)
         loaded: set[Key] = set()
         claims: dict[str, Claim] = {}
         while waiting:
@@ -157,7 +161,7 @@ class Reader:
             touched = {(claim.entity, claim.relation) for claim in new if claim.relation != NO_KEY}
             for more in (await self.reached(new)).values():
                 touched |= more
-            waiting = _with_merged(touched, merges) - loaded
+            waiting = with_merged(touched, merges) - loaded
         return sorted(claims.values(), key=lambda claim: claim.position), loaded
 
     async def _claims(self, statement: sa.TextClause, **parameters: object) -> list[Claim]:
@@ -186,7 +190,8 @@ def references_of(claim: Claim) -> Sequence[str]:
     return [reference.event_id for reference in named if reference.event_id]
 
 
-def _with_merged(keys: Iterable[Key], merges: Merges) -> set[Key]:
+def with_merged(keys: Iterable[Key], merges: Merges) -> set[Key]:
+    """Return the keys, under every name of their entities."""
     return {
         (member, relation)
         for entity, relation in keys

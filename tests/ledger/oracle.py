@@ -35,7 +35,8 @@ class Oracle(Said):
         ranks: dict[frozenset, int] = {}
         strong: set[frozenset] = set()
         for pair in {item.entity for item in self.items if item.relation == PAIR}:
-            live = [i for i in self.items if i.relation == PAIR and i.entity == pair and not i.gone]
+            said = [i for i in self.items if i.relation == PAIR and i.entity == pair]
+            live = [i for i in said if not i.gone and not self._input_gone(i)]
             if not live:
                 continue
             left, to_own, _ = self._steps(live)

@@ -158,7 +158,7 @@ def _events(
     }  # fmt: skip
     if draw(st.integers(0, 3)):
         event["observed_at"] = instant(draw(days), draw(st.sampled_from([0, 6])))
-    if derived and known and draw(st.integers(0, 2)) == 0:
+    if derived and known and draw(st.integers(0, 3)) == 0:
         event |= {"kind": "derivation", "actor": {"id": "worker", "class": "derived"}}
         claim = draw(keys(relations)) | {"value": draw(st.sampled_from(VALUES))}
         valid = draw(validities())
@@ -173,7 +173,11 @@ def _events(
         one, other = draw(st.sampled_from([("ann", "box"), ("ann", "bob"), ("bob", "box"), ("bob", "ann")]))
         relation = draw(st.sampled_from(["same_as", "same_as", "not_same_as"]))
         stance = draw(st.sampled_from(["assert", "assert", "assert", "end", "retract"]))
-        event["claims"] = [{"entity": one, "relation": relation, "value": other, "stance": stance}]
+        claim = {"entity": one, "relation": relation, "value": other, "stance": stance}
+        if derived and known and draw(st.booleans()):
+            event |= {"kind": "derivation", "actor": {"id": "worker", "class": "derived"}}
+            claim |= {"stance": "assert", "inputs": draw(st.lists(references(known), min_size=1, max_size=2))}
+        event["claims"] = [claim]
     else:
         event["claims"] = draw(st.lists(stated_claims(known, relations), min_size=1, max_size=2))
     return event

@@ -100,6 +100,15 @@ def test_cells_follow_where_entities_merge(ledger):
     holds()
 
 
+def test_cells_follow_where_a_merge_is_derived(ledger):
+    @QUICK
+    @given(logs(events_max=9, relations=("home",), identity=True, derived=True), st.integers(1, 5))
+    def holds(commits, events_max):
+        check(ledger, commits, events_max, ["home"])
+
+    holds()
+
+
 def test_cells_follow_where_values_are_entities(ledger):
     @QUICK
     @given(logs(events_max=9, relations=("boss",), identity=True), st.integers(1, 5))

@@ -92,6 +92,12 @@ def test_identity_agrees_with_the_oracle(commits):
 
 
 @SLOW
+@given(logs(relations=("home",), identity=True, derived=True))
+def test_derived_identity_agrees_with_the_oracle(commits):
+    compare(commits, ["home"])
+
+
+@SLOW
 @given(logs(relations=("boss",), identity=True))
 def test_values_that_are_entities_agree_with_the_oracle(commits):
     compare(commits, ["boss"])
