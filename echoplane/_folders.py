@@ -263,3 +263,8 @@ def _make(folder: Path, *, mode: int) -> None:
         # A private folder of ours that has become readable is made private again, never the reverse.
         if mode == PRIVATE and stat.S_IMODE(status.st_mode) != mode:
             folder.chmod(mode)
+    except OSError as error:
+        raise Unavailable(
+            part="data folder",
+            reason=f"{folder} cannot be made ({error.strerror}); name another with --data-dir",
+        ) from error

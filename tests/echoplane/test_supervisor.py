@@ -195,3 +195,34 @@ def test_up_stays_until_it_is_told_to_end_and_then_leaves_nothing(start, folder)
 
     assert process.wait(PATIENCE_SECONDS) == 0
     assert alive(folder) == []
+
+
+def test_up_says_that_its_port_is_taken_and_by_which_setting_to_move(folder, run, capsys):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", read_settings().http_port))
+        other.listen()
+
+        code = execute(["up", "--detach"])
+        said = capsys.readouterr().err
+
+    assert code == 4
+    assert "ECHOPLANE_HTTP_PORT" in said
+    assert run("status")[0] != 0
+
+
+def test_a_plane_whose_data_folder_is_deleted_ends(folder, run):
+    assert run("up", "--detach")[0] == 0
+    state = PlaneState.read(folder)
+    assert state is not None
+    servers = [ProcessRecord.read(folder.run / f"{name}.json") for name in ("postgres", "redis")]
+
+    folder.discard()
+
+    eventually(lambda: not any(each.is_alive() for each in [state.process, *servers]))
+
+
+def test_a_data_folder_that_cannot_be_made_is_said_so(capsys):
+    code = execute(["history", "Ann", "--tenant", "t", "--data-dir", "/proc/nowhere"])
+
+    assert code == 4
+    assert "--data-dir" in capsys.readouterr().err
