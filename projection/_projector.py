@@ -50,7 +50,7 @@ class RuleProjector:
 
 def _fits(finding: Finding, speaker: Speaker) -> bool:
     """Return whether a claim can say it: a text must never stop a tenant, whatever it says."""
-    if not is_name(finding.entity) or not is_name(finding.value or "x"):
+    if not all(is_name(name) for name in (finding.entity, finding.relation, finding.value or "x")):
         return False
     valid = _valid(finding.valid)
     if valid is None:
