@@ -9,11 +9,35 @@ from contracts.claims import Claim, Position, ProjectedClaim, Source, Span, Targ
 from contracts.errors import BadRequest
 from contracts.events import Event, Stance, TargetDraft
 from contracts.identity import IDENTITY
-from ledger._claims import NO_KEY
+from contracts.ports import Projector
+from ledger._claims import NO_KEY, claim_id_of
+from ledger._keys import TenantKeys
 from ledger._relations import Contracts
 from ledger._validity import validity_of
 
 _AIMED = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
+
+
+def claims_in(
+    event: Event, projector: Projector, *, keys: TenantKeys, epoch: int, contracts: Contracts
+) -> list[Claim]:
+    """
+    Return the claims of an event in an epoch, as its projector reads them.
+
+    Raises:
+        BadRequest: The projector gave what no claim can be.
+    """
+    return claims_of(
+        event,
+        projector.project(event),
+        epoch=epoch,
+        contracts=contracts,
+        claim_id=lambda ordinal: claim_id_of(
+            keys, tenant=keys.tenant, event_id=event.event_id, ordinal=ordinal, epoch=epoch
+        ),
+        # An event that was read back names its targets by event.
+        event_id_of=lambda _: None,
+    )
 
 
 def claims_of(

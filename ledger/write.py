@@ -24,13 +24,13 @@ from contracts.ports import Projector
 from contracts.relations import RelationContract
 from contracts.times import KnownAt
 from ledger._cells import Cells
-from ledger._claims import claim_id_of, row_of
+from ledger._claims import row_of
 from ledger._database import Database
 from ledger._digest import ledger_digest
 from ledger._folding import Folding
 from ledger._keys import TenantKeys
 from ledger._read import read_events
-from ledger._reading import claims_of
+from ledger._reading import claims_in
 from ledger._registry import (
     CONTRACT,
     contract_draft,
@@ -41,9 +41,19 @@ from ledger._registry import (
 )
 from ledger._relations import Contracts
 from ledger._tenants import tenant_keys
+from ledger._verify_claims import ClaimsReport, verify_claims
 from ledger._world import Key, Reader
 
-__all__ = ["CONTRACT", "FoldReport", "contract_draft", "fold", "ledger_digest", "register_contract"]
+__all__ = [
+    "CONTRACT",
+    "ClaimsReport",
+    "FoldReport",
+    "contract_draft",
+    "fold",
+    "ledger_digest",
+    "register_contract",
+    "verify_claims",
+]
 
 # Two folds of one tenant wait for each other: longer than a fold takes, shorter than a statement may.
 _LOCK_TIMEOUT: Final = sa.text("SET LOCAL lock_timeout = '30s'")
@@ -307,7 +317,9 @@ async def _project(
                     found.contracts.append(contract)
                     contracts = contracts.with_registered([contract])
                 else:
-                    found.claims += _claims_in(event, reader, contracts, projector)
+                    found.claims += claims_in(
+                        event, projector, keys=reader.keys, epoch=reader.epoch, contracts=contracts
+                    )
             except DBAPIError:
                 raise
             except Exception as error:  # noqa: BLE001 — whatever a projector does wrong stops the tenant here
@@ -332,20 +344,6 @@ async def _apply(folding: Folding, batch: _Batch, projected: dict[int, _Projecte
         # Erased events at the end have nothing to apply.
         batch.commit, batch.position = batch.last_commit, batch.last_position
     return claims
-
-
-def _claims_in(event: Event, reader: Reader, contracts: Contracts, projector: Projector) -> list[Claim]:
-    keys, epoch = reader.keys, reader.epoch
-    return claims_of(
-        event,
-        projector.project(event),
-        epoch=epoch,
-        contracts=contracts,
-        claim_id=lambda ordinal: claim_id_of(
-            keys, tenant=keys.tenant, event_id=event.event_id, ordinal=ordinal, epoch=epoch
-        ),
-        event_id_of=lambda _: None,
-    )
 
 
 async def _write(reader: Reader, folding: Folding, cells: Cells, claims: Sequence[Claim]) -> None:

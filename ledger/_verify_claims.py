@@ -1,0 +1,136 @@
+"""
+Verification of the claims: every event projected again, and held against the rows of its epoch.
+
+The seals prove that a row is what was written; only this proves that no row is missing. Apart from
+the log's own verification, because it needs the projector: `ledger.write` hands it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from contracts.events import Event, Kind
+from contracts.limits import PAGE_EVENTS_MAX
+from contracts.ports import Projector
+from ledger import _tables
+from ledger._claims import row_of
+from ledger._database import Database
+from ledger._keys import TenantKeys
+from ledger._problems import Problem, Problems
+from ledger._read import read_events
+from ledger._reading import claims_in
+from ledger._relations import Contracts
+from ledger._tenants import tenant_keys
+from ledger._world import Reader
+
+_EPOCHS: Final = sa.text(
+    "SELECT epoch, commit, position, projector_version FROM epoch WHERE tenant = :tenant ORDER BY epoch"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimsReport:
+    """
+    What projecting the log again found.
+
+    `unchecked_epochs` were made by another projector than the one given, which alone could say.
+    """
+
+    claims: int
+    unchecked_epochs: tuple[int, ...]
+    problems: tuple[Problem, ...]
+    problems_count: int
+
+    @property
+    def intact(self) -> bool:
+        """Whether the rows are the claims of the log, no more and no fewer."""
+        return self.problems_count == 0
+
+
+async def verify_claims(db: Database, tenant: str, projector: Projector) -> ClaimsReport:
+    """
+    Project every folded event of a tenant again, and compare with its claims.
+
+    Problems: `claim.missing`, `claim.unfounded` (no event says it, or its event has lost its key),
+    `claim.content` (the event says something else).
+
+    Raises:
+        NotFound: No such tenant.
+        IntegrityFault: An event or the tenant's keys were changed: then nothing can be checked.
+    """
+    problems = Problems()
+    count = 0
+    unchecked: list[int] = []
+    async with db.snapshot(tenant) as conn:
+        keys = await tenant_keys(db, tenant, conn)
+        for row in (await conn.execute(_EPOCHS, {"tenant": tenant})).all():
+            if row.commit and row.projector_version != projector.version:
+                unchecked.append(row.epoch)
+                continue
+            reader = Reader(conn=conn, keys=keys, epoch=row.epoch, cut=row.commit)
+            contracts = await reader.contracts()
+            position = 0
+            while position < row.position:
+                limit = min(PAGE_EVENTS_MAX, row.position - position)
+                page = await read_events(conn, keys, after_position=position, limit=limit)
+                events = [event for event in page if isinstance(event, Event)]
+                expected = _expected(events, keys, contracts, projector, epoch=row.epoch)
+                stored = await _stored(reader, after=position, until=page[-1].position)
+                count += len(stored)
+                _compare(expected, stored, problems, epoch=row.epoch)
+                position = page[-1].position
+    return ClaimsReport(
+        claims=count,
+        unchecked_epochs=tuple(unchecked),
+        problems=tuple(problems.listed),
+        problems_count=problems.count,
+    )
+
+
+def _expected(
+    events: Sequence[Event], keys: TenantKeys, contracts: Contracts, projector: Projector, *, epoch: int
+) -> dict[tuple[int, int], bytes]:
+    """Return the seal of every claim that the events hold, by position and ordinal."""
+    claims = [
+        claim
+        for event in events
+        if event.draft.kind != Kind.RELATION
+        for claim in claims_in(event, projector, keys=keys, epoch=epoch, contracts=contracts)
+    ]
+    return {
+        (claim.position.event, claim.position.ordinal): row_of(claim, tenant=keys.tenant, keys=keys)["seal"]
+        for claim in claims
+    }
+
+
+async def _stored(reader: Reader, *, after: int, until: int) -> dict[tuple[int, int], bytes]:
+    claim = _tables.claim
+    query = sa.select(claim.c.position, claim.c.ordinal, claim.c.seal).where(
+        claim.c.tenant == reader.keys.tenant,
+        claim.c.epoch == reader.epoch,
+        claim.c.position > after,
+        claim.c.position <= until,
+    )
+    rows = await reader.conn.execute(query)
+    return {(row.position, row.ordinal): bytes(row.seal) for row in rows}
+
+
+def _compare(
+    expected: dict[tuple[int, int], bytes],
+    stored: dict[tuple[int, int], bytes],
+    problems: Problems,
+    *,
+    epoch: int,
+) -> None:
+    for place in sorted(expected.keys() | stored.keys()):
+        name = f"claim {place[0]}#{place[1]} of epoch {epoch}"
+        if place not in stored:
+            problems.add("claim.missing", name)
+        elif place not in expected:
+            problems.add("claim.unfounded", name)
+        elif expected[place] != stored[place]:
+            problems.add("claim.content", name)
