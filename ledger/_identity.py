@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from contracts.claims import OPERATOR, Claim
-from contracts.identity import IDENTITY, NOT_SAME_AS, SAME_AS
+from contracts.identity import IDENTITY, SAME_AS
+from contracts.resolutions import Conflict, MissingReason, Rival
 from ledger._decide import Side, State, judge
 from ledger._entries import NOBODY, Entry, Identity, input_withdrawn
 from ledger._relations import Contracts
@@ -20,7 +21,6 @@ from ledger._values import normal_form
 from ledger._withdrawal import Replay
 
 _SAME = normal_form(SAME_AS, "nfc_trim")
-_NOT_SAME = normal_form(NOT_SAME_AS, "nfc_trim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +29,39 @@ class Merges:
     Who is one with whom, and what stood in the way.
 
     `members` are the merged components of more than one entity, by their representative.
-    `contested` are the entities of components that a `not_same_as` splits, with the claims; and
-    pairs that are themselves in conflict.
+    `contested` are, by entity, the conflicts about who it is: a component that a `not_same_as`
+    splits, or a pair that is itself in conflict. `doubted` are claims of a lower class that split
+    nothing, by entity: open disputes. `apart` are, by entity, those it is not, and `stated` the
+    claims that bear its merges; `lapsed` says why an entity that was paired is not any more.
     """
 
     identity: Identity
     members: Mapping[str, tuple[str, ...]]
-    contested: Mapping[str, tuple[Claim, ...]]
+    contested: Mapping[str, tuple[Conflict, ...]]
+    doubted: Mapping[str, tuple[Claim, ...]]
+    apart: Mapping[str, tuple[tuple[str, tuple[Claim, ...]], ...]]
+    stated: Mapping[str, tuple[Claim, ...]]
+    lapsed: Mapping[str, MissingReason]
+
+    def names_of(self, entity: str) -> tuple[str, ...]:
+        """Return the names that are one entity, sorted; the entity alone if it is merged with none."""
+        return self.members.get(self.identity.entity(entity), (entity,))
+
+    def questions(self, entity: str) -> tuple[Claim, ...]:
+        """Return the claims that leave open who the entity is: shown with every answer about it."""
+        return tuple(
+            claim
+            for name in self.names_of(entity)
+            for claim in (
+                *(rival.claim for one in self.contested.get(name, ()) for rival in one.rivals),
+                *self.doubted.get(name, ()),
+            )
+        )
 
 
-NO_MERGES = Merges(identity=NOBODY, members={}, contested={})
+NO_MERGES = Merges(
+    identity=NOBODY, members={}, contested={}, doubted={}, apart={}, stated={}, lapsed={}
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,31 +89,40 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
         return NO_MERGES
     replay = Replay(contracts, NOBODY)
     replay.extend(claims)
-    same, apart, contested = _pairs(replay)
-    components = _components(same)
+    found = _pairs(replay)
     members: dict[str, tuple[str, ...]] = {}
     root: dict[str, str] = {}
     self_root: dict[str, str] = {}
-    for component in components:
-        inside = [pair for pair in same if pair.one in component]
-        splitting = [
-            pair
-            for pair in apart
-            if pair.one in component
-            and pair.other in component
-            and pair.rank <= max(edge.rank for edge in inside)
-        ]
+    for component in _components(found.same):
+        inside = [pair for pair in found.same if pair.one in component]
+        within = [pair for pair in found.apart if {pair.one, pair.other} <= component]
+        lowest = max(edge.rank for edge in inside)
+        splitting = [pair for pair in within if pair.rank <= lowest]
         if splitting:
-            named = _claims_of(entry for pair in [*inside, *splitting] for entry in pair.side.carriers)
-            contested.update(dict.fromkeys(component, named))
+            for name in component:
+                found.contested[name].append(_split(inside, splitting))
             continue
+        for name in component:
+            found.doubted[name] += [entry.claim for pair in within for entry in pair.side.carriers]
         representative = min(component)
         members[representative] = tuple(sorted(component))
         root.update(dict.fromkeys(component, representative))
         # One name joined by less is enough that nobody speaks for all of them.
         if component in _components([pair for pair in inside if pair.is_self]):
             self_root.update(dict.fromkeys(component, representative))
-    return Merges(identity=Identity(root=root, self_root=self_root), members=members, contested=contested)
+    return Merges(
+        identity=Identity(root=root, self_root=self_root),
+        members=members,
+        contested={name: tuple(conflicts) for name, conflicts in found.contested.items()},
+        doubted={name: tuple(claims) for name, claims in found.doubted.items() if claims},
+        apart=_others(found.apart),
+        stated={
+            name: tuple(claim for _, claims in others for claim in claims)
+            for name, others in _others(found.same).items()
+            if name in root
+        },
+        lapsed=found.lapsed,
+    )
 
 
 def moved_between(before: Merges, after: Merges) -> set[str]:
@@ -100,7 +132,7 @@ def moved_between(before: Merges, after: Merges) -> set[str]:
     return {
         entity
         for merges in (before, after)
-        for names in (merges.identity.root, merges.identity.self_root, merges.contested)
+        for names in (merges.identity.root, merges.identity.self_root)
         for entity in names
     }
 
@@ -116,28 +148,65 @@ def names_paired(claims: Iterable[Claim]) -> set[str]:
     }
 
 
-def _pairs(replay: Replay) -> tuple[list[_Pair], list[_Pair], dict[str, tuple[Claim, ...]]]:
-    same: list[_Pair] = []
-    apart: list[_Pair] = []
-    contested: dict[str, tuple[Claim, ...]] = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What the pairs resolve to."""
+
+    same: list[_Pair] = field(default_factory=list)
+    apart: list[_Pair] = field(default_factory=list)
+    contested: dict[str, list[Conflict]] = field(default_factory=lambda: defaultdict(list))
+    doubted: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    lapsed: dict[str, MissingReason] = field(default_factory=dict)
+
+
+def _pairs(replay: Replay) -> _Found:
+    found = _Found()
     for entity, entries in replay.entries_on(SAME_AS).items():
+        one, other = json.loads(entity)
         # Identity has no valid time, so a claim that was withdrawn anywhere is withdrawn.
         present = [entry for entry in entries if not entry.withdrawn and not input_withdrawn(entry)]
         if not present:
+            found.lapsed.update(dict.fromkeys((one, other), MissingReason.WITHDRAWN))
             continue
-        one, other = json.loads(entity)
         verdict = judge(present, window_us=0)
         if verdict.state == State.CONFLICT:
-            named = _claims_of(side.latest for side in verdict.sides)
-            contested[one] = contested[other] = named
+            conflict = _conflict([side.latest for side in verdict.sides])
+            for name in (one, other):
+                found.contested[name].append(conflict)
+        elif verdict.state == State.ENDED:
+            found.lapsed.update(dict.fromkeys((one, other), MissingReason.ENDED))
         elif verdict.state == State.VALUE:
-            side = verdict.sides[0]
-            pair = _Pair(one=one, other=other, side=side)
-            if side.normal == _SAME:
-                same.append(pair)
-            elif side.normal == _NOT_SAME:
-                apart.append(pair)
-    return same, apart, contested
+            pair = _Pair(one=one, other=other, side=verdict.sides[0])
+            (found.same if pair.side.normal == _SAME else found.apart).append(pair)
+    return found
+
+
+def _split(inside: Sequence[_Pair], splitting: Sequence[_Pair]) -> Conflict:
+    pairs = (inside, splitting)
+    return _conflict([max((pair.side.latest for pair in own), key=lambda e: e.place) for own in pairs])
+
+
+def _conflict(entries: Sequence[Entry]) -> Conflict:
+    ordered = sorted(entries, key=lambda entry: entry.claim.position)
+    first, second, *others = (
+        Rival(value=None if entry.is_end else entry.value, ended=entry.is_end, claim=entry.claim)
+        for entry in ordered
+    )
+    return Conflict(
+        rivals=(first, second, *others),
+        why="claims of who is one with whom contradict each other, and none is of a higher class",
+        superseded=(),
+    )
+
+
+def _others(pairs: Iterable[_Pair]) -> dict[str, tuple[tuple[str, tuple[Claim, ...]], ...]]:
+    """Return, by name, each other name of its pairs, with the claims."""
+    found: dict[str, list[tuple[str, tuple[Claim, ...]]]] = defaultdict(list)
+    for pair in pairs:
+        claims = tuple(entry.claim for entry in pair.side.carriers)
+        found[pair.one].append((pair.other, claims))
+        found[pair.other].append((pair.one, claims))
+    return {name: tuple(others) for name, others in found.items()}
 
 
 def _components(pairs: Sequence[_Pair]) -> list[frozenset[str]]:
@@ -158,8 +227,3 @@ def _components(pairs: Sequence[_Pair]) -> list[frozenset[str]]:
         seen |= component
         components.append(frozenset(component))
     return components
-
-
-def _claims_of(entries: Iterable[Entry]) -> tuple[Claim, ...]:
-    by_id = {entry.claim.claim_id: entry.claim for entry in sorted(entries, key=lambda entry: entry.place)}
-    return tuple(by_id.values())

@@ -56,7 +56,8 @@ async def long_keys(
     Raises:
         IntegrityFault: A claim that was read is not what was written.
     """
-    ordered = sorted(key for key in set(wanted) if key[0] not in merges.identity.root)
+    named = {*merges.identity.root, *merges.contested, *merges.doubted}
+    ordered = sorted(key for key in set(wanted) if key[0] not in named)
     parameters: dict[str, Any] = {
         "tenant": reader.keys.tenant,
         "epoch": reader.epoch,

@@ -10,15 +10,17 @@ Does not promise: that an answer is true; it is what the ledger was told, with w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
+from contracts.identity import IDENTITY
 from contracts.resolutions import KeyResolution, ResolvedSet
 from contracts.views import View
-from ledger._answers import answer_of, conflict, resolved
+from ledger._answers import answer_of, conflict, newest, resolved
 from ledger._cells import Cells, stored_part
 from ledger._claims import micros
 from ledger._contracts_read import registered_contracts, usual_contract
@@ -27,6 +29,7 @@ from ledger._decide import State, Verdict
 from ledger._entries import Identity
 from ledger._history import History, Rectangle, history
 from ledger._identity import Merges, identity_of
+from ledger._identity_answers import identity_answer
 from ledger._intervals import lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
@@ -87,12 +90,20 @@ async def resolve_many(
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
     contracts = await reader.contracts()
     merges = identity_of(await reader.identity_claims(), contracts)
+    answers = {
+        key: identity_answer(merges, view, entity=key[0], relation=key[1], contract=contracts.of(key[1]))
+        for key in wanted
+        if key[1] in IDENTITY
+    }
     cells = await _cells_of(conn, keys, view, wanted)
-    answers = await long_keys(reader, view, wanted, contracts, merges)
+    answers |= await long_keys(reader, view, [key for key in wanted if key not in answers], contracts, merges)
     short = [key for key in dict.fromkeys(wanted) if key not in answers]
     court = await court_on(reader, contracts, merges, short)
     for key in short:
-        answers[key] = _decided(court, keys, view, key, cells.get(key, {}))
+        answer = _decided(court, keys, view, key, cells.get(key, {}))
+        # Who the entity is may be open: that is shown with whatever is said of it.
+        open_claims = merges.questions(key[0])
+        answers[key] = replace(answer, disputes=newest([*answer.disputes, *open_claims]))
     return [answers[key] for key in wanted]
 
 
@@ -138,7 +149,7 @@ async def members_of(conn: AsyncConnection, keys: TenantKeys, view: View, entity
     """
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
     merges = identity_of(await reader.identity_claims(), await reader.contracts())
-    return merges.members.get(merges.identity.entity(entity), (entity,))
+    return merges.names_of(entity)
 
 
 async def court_on(reader: Reader, contracts: Contracts, merges: Merges, keys: Sequence[Key]) -> Court:

@@ -1,0 +1,53 @@
+"""The answer of a key of identity: who an entity is one with, or is not, as known at a view."""
+
+from __future__ import annotations
+
+from contracts.claims import Claim
+from contracts.identity import SAME_AS
+from contracts.relations import RelationContract
+from contracts.resolutions import KeyResolution, Missing, MissingReason, Resolution, Resolved, ResolvedSet
+from contracts.views import View
+from ledger._answers import newest
+from ledger._identity import Merges
+
+
+def identity_answer(
+    merges: Merges, view: View, *, entity: str, relation: str, contract: RelationContract
+) -> KeyResolution:
+    """
+    Return the other names of an entity (`same_as`), or those that are another's (`not_same_as`).
+
+    What is contested stands in `disputed`, or is the answer, a `Conflict`, where nothing else is.
+    """
+    return KeyResolution(
+        entity=entity,
+        relation=relation,
+        view=view,
+        contract=contract,
+        resolution=_resolution(merges, entity, relation),
+        disputes=newest(merges.questions(entity)),
+        unplaced=(),
+    )
+
+
+def _resolution(merges: Merges, entity: str, relation: str) -> Resolution:
+    members = [_member(name, claims) for name, claims in _others(merges, entity, relation)]
+    conflicts = merges.contested.get(entity, ())
+    if members or len(conflicts) > 1:
+        return ResolvedSet(members=tuple(members), disputed=conflicts)
+    if conflicts:
+        return conflicts[0]
+    reason = merges.lapsed.get(entity, MissingReason.NEVER_KNOWN)
+    return Missing(reason=reason, superseded=(), withdrawn=())
+
+
+def _others(merges: Merges, entity: str, relation: str) -> list[tuple[str, tuple[Claim, ...]]]:
+    if relation != SAME_AS:
+        return sorted(merges.apart.get(entity, ()))
+    names = [name for name in merges.names_of(entity) if name != entity]
+    # A name that is joined through others is borne by the claims on its own pairs.
+    return [(name, merges.stated.get(name, ())) for name in names]
+
+
+def _member(name: str, claims: tuple[Claim, ...]) -> Resolved:
+    return Resolved(value=name, claims=newest(claims), superseded=(), count_identity=None)
