@@ -16,6 +16,8 @@ _AUXILIARIES: Final = word_set(
     "am is are was were 'm 's 're 've 'll 'd have has had do does did will would can could should shall "
     "might must may used"
 )
+# Verbs of no frame that make a clause all the same: "Zed died and Tom ran away".
+_LOSSES: Final = word_set("died ran passed")
 _SUBJECT_WORDS_MAX: Final = 6
 _YEAR_DIGITS: Final = 4
 _TENSED: Final = Form.THIRD | Form.PAST
@@ -108,6 +110,8 @@ def _starts_clause(segment: list[Token]) -> bool:
         # The month is written "May".
         if low in _AUXILIARIES and token.text != "May":
             # "Ana's" before a noun is no verb, but then the segment is a new subject all the same.
+            return True
+        if low in _LOSSES:
             return True
         forms = FORMS.get(low)
         if forms is None:

@@ -11,6 +11,7 @@ from projection._english._clauses import Clause
 from projection._english._frames import (
     COUPLE_RELATIONS,
     EACH_OTHER,
+    ENDED_ONLY,
     FRAMES,
     HABITS,
     THING_RELATIONS,
@@ -20,6 +21,7 @@ from projection._english._frames import (
 )
 from projection._english._meaning import Reading, fits, plainly, stance_of, validity_of
 from projection._english._objects import Item, Object, Place
+from projection._english._pets import names_pet
 from projection._english._readers import READERS
 from projection._english._scene import Scene, Statement
 from projection._english._subjects import Person, Subject
@@ -30,6 +32,8 @@ from projection._language import Finding, StatedValidity
 _BEFORE_TAIL: Final = word_set("now currently back also still together alone")
 # "The shop is open on Sundays" says when it is open, not that it is.
 _HABITS: Final = word_set("on every in at for from until till to")
+# Nouns as well as verbs: a subject has to stand before them in their own clause.
+_NOUNS: Final = word_set("love loves like likes")
 _COUPLE: Final = 2
 
 
@@ -65,7 +69,7 @@ def _read(scene: Scene, subject: Subject, group: VerbGroup, frame: Frame) -> lis
         return []
     reading = plainly(Reading(group=group, frame=frame, adjuncts=adjuncts, date=adjuncts.date or scene.date))
     stance = stance_of(reading)
-    if stance is None or not fits(reading, stance):
+    if stance is None or not fits(reading, stance) or _is_unsure(scene, reading.frame, stance):
         return []
     valid = validity_of(reading, scene.observed)
     if frame.reader == EACH_OTHER:
@@ -73,9 +77,19 @@ def _read(scene: Scene, subject: Subject, group: VerbGroup, frame: Frame) -> lis
             scene, subject, Statement(relation=frame.relation, item=None, stance=stance), valid
         )
     statements = _statements(reading.frame, read, stance)
+    if frame.relation == "has_pet" and stance == Stance.END:
+        statements = [one for one in statements if one.item is not None and names_pet(scene.clause, one.item)]
     if extra is not None and stance == Stance.ASSERT and frame.mode != Mode.END:
         statements.append(extra)
     return [scene.finding(entity, one, valid) for entity in subject.entities for one in statements]
+
+
+def _is_unsure(scene: Scene, frame: Frame, stance: Stance) -> bool:
+    """Say that the words are too open to be read so: "I have Zed", "so much energy and love everywhere"."""
+    if frame.reader in ENDED_ONLY and stance != Stance.END:
+        return True
+    carried_over = scene.verb_at == scene.start
+    return frame.reader == "liking" and carried_over and scene.clause.low(scene.verb_at) in _NOUNS
 
 
 def _after_tail(clause: Clause, index: int, frame: Frame) -> int | None:

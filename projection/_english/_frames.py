@@ -58,9 +58,11 @@ be engaged to | engaged_to | person | state
 *go out with | dating | person | state
 be in a relationship with | dating | person | state
 have | has_pet | pet | state
+have | has_pet | own_pet | state
 own | has_pet | pet | state
 have | owns | ownable | state
 own | owns | thing | state
+have/own | owns | sold | state
 like/love/enjoy/adore | likes | liking | state
 be a fan of | likes | liking | state
 be a big/huge/great fan of | likes | liking | state
@@ -148,6 +150,12 @@ fly/go/travel/drive to | visited | dated_place | occurrence
 sell | owns | sold | end
 sell | has_pet | pet_of_own | end
 give away | owns | sold | end
+give | owns | sold_away | end
+give away | has_pet | own_pet | end
+give | has_pet | own_pet_away | end
+rehome | has_pet | own_pet | end
+get rid of | owns | sold | end
+donate | owns | sold | end
 give up | plays | play | end
 move out of | lives_in | place | end
 move away from | lives_in | place | end
@@ -206,6 +214,9 @@ HABITS: Final = frozenset({
     "plays", "likes", "dislikes", "works_at", "works_as", "drives", "member_of", "studies_at",
 })  # fmt: skip
 """Relations that hold all the same when they are said of Mondays alone."""
+
+ENDED_ONLY: Final = frozenset({"own_pet", "own_pet_away", "sold", "sold_away"})
+"""Readers whose objects only ends are read of: "I have Zed" may be of anything."""
 
 STATE_OF_PAST: Final = frozenset({"born_in", "birthday"})
 """States told in the past tense that still hold."""

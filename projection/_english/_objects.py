@@ -24,7 +24,7 @@ from projection._english._words import (
 
 _DETERMINERS: Final = word_set("a an the")
 _OF_NAMES: Final = word_set("of the for de la le du del van von der den and & di da des los las")
-_NOT_PROPER: Final = word_set(
+NOT_PROPER: Final = word_set(
     "i monday tuesday wednesday thursday friday saturday sunday january february march april may june july "
     "august september october november december christmas easter"
 )
@@ -38,7 +38,7 @@ COMPANY_WORDS: Final = word_set(
     "motors airlines solutions services agency media logistics insurance capital ventures robotics energy "
     "electronics foods pharmaceuticals pharma publishing engineering architects"
 )
-_SITES: Final = word_set(
+SITES: Final = word_set(
     "facebook instagram twitter tiktok reddit snapchat whatsapp youtube netflix linkedin telegram discord "
     "x spotify tinder pinterest signal"
 )
@@ -101,7 +101,7 @@ def proper(place: Place) -> Object | None:
     while index < len(clause):
         token = clause.tokens[index]
         if _is_capital(token.text):
-            if index == start and (token.low in _NOT_PROPER or token.low in PRONOUNS):
+            if index == start and (token.low in NOT_PROPER or token.low in PRONOUNS):
                 break
         elif index == start or not _joins_name(clause, index):
             break
@@ -163,7 +163,7 @@ def phrase(place: Place, *, words_max: int = _PHRASE_WORDS_MAX) -> Object | None
 
 _ENDS_PHRASE: Final = word_set(
     "of in on at for with near by to from as and , or named called because when where that which who under "
-    "next after before"
+    "next after before away"
 )
 
 
@@ -193,7 +193,7 @@ def named_with(words: frozenset[str], *, with_it: bool = True) -> Reader:
 
 def employer(place: Place) -> Object | None:
     """Read what one quits by name: not a website, not a club."""
-    return named_with(_SITES | GROUPS - {"group"}, with_it=False)(place)
+    return named_with(SITES | GROUPS - {"group"}, with_it=False)(place)
 
 
 def person(place: Place) -> Object | None:
@@ -309,7 +309,7 @@ def thing(place: Place) -> Object | None:
     if clause.low(place.index) not in _DETERMINERS | _NUMBER_WORDS:
         return None
     read = phrase(place)
-    return None if read is None or clause.low(read.end - 1) in PETS else read
+    return None if read is None or clause.low(read.end - 1) in _PETS else read
 
 
 def sold(place: Place) -> Object | None:

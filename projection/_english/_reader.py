@@ -14,6 +14,7 @@ from projection._english._clauses import Clause, is_bare, split_clauses
 from projection._english._dates import Dated
 from projection._english._framed import read_framed
 from projection._english._guards import before_question, opens_fiction, refused_spans, refuses, takes_back
+from projection._english._placements import read_handled
 from projection._english._scene import Scene
 from projection._english._shapes import read_attribute, read_loss, read_placed
 from projection._english._subjects import Subject, read_subject
@@ -60,13 +61,14 @@ class _Context:
     subject: Subject | None
     blocked: bool
     labelled: bool
+    handled: str | None
     date: Dated | None
 
 
 class EnglishReader:
     """English, by rules. Pure; see `docs/projection.md` for what is read and what is refused."""
 
-    name = "english-1"
+    name = "english-2"
 
     def read(self, text: str, speaker: Speaker) -> Sequence[Finding]:
         """Return what the text asserts or ends, in reading order; never raises."""
@@ -113,7 +115,9 @@ def _read_sentence(text: str, sentence: Sentence, words: str, speaker: Speaker) 
         tokens = before_question(tokens)
     if refuses(tokens, words):
         return []
-    context = _Context(speaker=speaker, text=text, subject=None, blocked=False, labelled=False, date=None)
+    context = _Context(
+        speaker=speaker, text=text, subject=None, blocked=False, labelled=False, handled=None, date=None
+    )
     findings: list[Finding] = []
     for clause in split_clauses(tokens):
         found, context = _read_clause(clause, context)
@@ -147,12 +151,14 @@ def _read_clause(clause: Clause, context: _Context) -> tuple[list[Finding], _Con
         subject=subject,
         verb_at=verb_at,
         date=date,
+        handled=context.handled,
     )
     findings = [] if blocked else next((found for shape in _SHAPES if (found := shape(scene))), [])
     after = replace(
         context,
         subject=subject,
         blocked=blocked or not _ATTITUDES.isdisjoint(lows),
+        handled=read_handled(clause, start),
         labelled=clause.tokens[-1].low in _LABELS,
         date=date if is_bare(clause) else None,
     )

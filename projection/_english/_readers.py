@@ -12,6 +12,7 @@ from projection._english._adjuncts import starts_adjunct
 from projection._english._clauses import Clause
 from projection._english._dates import read_date
 from projection._english._objects import Item, Object, Place, Reader
+from projection._english._pets import LOSS_READERS
 from projection._english._subjects import Person
 from projection._english._words import (
     DEVICE_STATES,
@@ -34,6 +35,17 @@ _INSIDE_LIKING: Final = word_set("of with in for on at to by about from without 
 _NOT_LIKED_FIRST: Final = word_set(
     "the my your his her our their some any no each every another such today to a an and or one of "
     "when being having getting seeing hearing"
+)
+_NEVER_LIKED: Final = word_set(
+    "everywhere anywhere nowhere somewhere elsewhere always sometimes often usually constantly forever anyway"
+)
+# Alone they are what is left of "the theme of the party", or say only where or how.
+_LEFT_OVER: Final = word_set(
+    "theme themes vibe vibes concept concepts look looks feel feeling feelings atmosphere mood energy "
+    "approach attitude effort layout setup format tone point points detail details result results version "
+    "title response answer suggestion suggestions advice aspect aspects element elements combination mix "
+    "choice choices option options plan plans setting aesthetic sentiment "
+    "outside inside abroad upstairs downstairs away back together around apart"
 )
 _LIKING_WORDS_MAX: Final = 6
 _MIXED: Final = word_set("but or like except especially unlike besides including only")
@@ -63,10 +75,14 @@ def _liking(place: Place) -> Object | None:
         if low in {",", "and", "&"} or (index > start and starts_adjunct(clause, index, place.observed)):
             break
         inside = low in _INSIDE_LIKING and index > start
-        if not inside and (low in VAGUE or low in FINITE or low in _MIXED or not low[0].isalnum()):
+        if low in _NEVER_LIKED or (not inside and low in VAGUE):
+            return None
+        if not inside and (low in FINITE or low in _MIXED or not low[0].isalnum()):
             return None
         index += 1
     if not start < index <= start + _LIKING_WORDS_MAX or clause.low(index - 1) in _INSIDE_LIKING:
+        return None
+    if index == start + 1 and clause.low(start) in _LEFT_OVER:
         return None
     return _one(start, index)
 
@@ -219,6 +235,7 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         "language": objects.listed(_language),
         "liking": objects.listed(_liking),
         "location": _location,
+        **LOSS_READERS,
         "nothing": objects.nothing,
         "occupation": _occupation,
         "organization": objects.organization,

@@ -29,7 +29,7 @@ class Scene:
     One clause to be read.
 
     Token `start` is its first word of content, `verb_at` where its verb group begins; `date` was said
-    at its head or just before it.
+    at its head or just before it. `handled` is the one thing taken in the clause before: "it".
     """
 
     speaker: Speaker
@@ -39,6 +39,7 @@ class Scene:
     subject: Subject | None
     verb_at: int
     date: Dated | None
+    handled: str | None
 
     @property
     def observed(self) -> Term | None:

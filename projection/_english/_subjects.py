@@ -11,7 +11,8 @@ from projection._english._tokens import Token
 from projection._english._words import KIN_ADJECTIVES, KINSHIP, NOT_NAMES, PETS, PRONOUNS, VAGUE, word_set
 
 _NAME_TOKENS_MAX: Final = 4
-_TITLES: Final = word_set("dr mr mrs ms prof professor doctor uncle aunt auntie sir lady captain")
+TITLES: Final = word_set("dr mr mrs ms prof professor doctor uncle aunt auntie sir lady captain")
+"""Before a name: of a person, not of a pet."""
 _POSSESSIVES: Final = word_set("my our his her their your")
 _THING_WORDS_MAX: Final = 4
 _VAGUE_THINGS: Final = word_set(
@@ -105,7 +106,7 @@ def read_name(clause: Clause, start: int) -> tuple[str, int] | None:
         ):
             break
         index += 1
-        if token.low in _TITLES and clause.low(index) == ".":
+        if token.low in TITLES and clause.low(index) == ".":
             index += 1
     if index == first or (first == 0 and tokens[0].low.endswith("ing")):
         return None

@@ -79,6 +79,109 @@ def test_what_is_over_ends_the_value_that_is_named(text):
     assert read(text) == [("me", "lives_in", "Graz", "end")]
 
 
+@pytest.mark.parametrize(
+    ("text", "relation", "values"),
+    [
+        ("I don't have Kiwi any more.", "has_pet", ["Kiwi"]),
+        ("I no longer have Nori.", "has_pet", ["Nori"]),
+        ("I no longer have my rabbit Zed.", "has_pet", ["Zed"]),
+        ("Bub died yesterday.", "has_pet", ["Bub"]),
+        ("Bub and Zed passed away.", "has_pet", ["Bub", "Zed"]),
+        ("My rabbit Zed ran away.", "has_pet", ["Zed"]),
+        ("I gave Zed away.", "has_pet", ["Zed"]),
+        ("I gave away my rabbit Zed.", "has_pet", ["Zed"]),
+        ("I sold my bike.", "owns", ["bike"]),
+        ("I gave my old bike away.", "owns", ["old bike"]),
+        ("I no longer have my bike.", "owns", ["bike"]),
+    ],
+)
+def test_what_is_lost_ends_under_its_name(text, relation, values):
+    assert read(text) == [("me", relation, value, "end") for value in values]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't have a dog any more.",
+        "I no longer own two dogs.",
+        "I used to have a black cat.",
+        "My rabbit died.",
+        "I sold my horse.",
+        "I have Kiwi.",
+        "I have my bike.",
+        "I no longer have Spotify.",
+        "I no longer have Ana in my class.",
+        "My sister Ana died.",
+        "Ana Berg died.",
+        "Ana died in Graz.",
+        "Plants died.",
+        "Bub nearly died.",
+        "My rabbit Zed moved to Graz and moved to Graz died.",
+    ],
+)
+def test_an_end_of_a_mere_kind_or_of_someone_else_says_nothing(text):
+    assert read(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "thing", "place"),
+    [
+        ("Picked up the red umbrella and put it down in the closet.", "red umbrella", "closet"),
+        ("Took the keys off the hook, then left them on the desk.", "keys", "desk"),
+        ("Picked up the box and moved it to the cellar.", "box", "cellar"),
+        ("I put the mug in the closet.", "mug", "closet"),
+        ("The robot put the mug on the shelf.", "mug", "shelf"),
+        ("The robot has carried the mug to the kitchen.", "mug", "kitchen"),
+        ("Moved the box from the hall to the cellar.", "box", "cellar"),
+        ("Placed the vase on the table.", "vase", "table"),
+        ("Left the keys on the counter.", "keys", "counter"),
+    ],
+)
+def test_what_was_put_somewhere_is_there(text, thing, place):
+    assert read(text) == [(thing, "located_in", place, "assert")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Put the mug in the closet.",
+        "Pick up the mug and put it in the closet.",
+        "I put it in the closet.",
+        "I took the mug. I put it in the closet.",
+        "Picked up the mug and the plate and put it in the closet.",
+        "Picked up the mug and put them in the closet.",
+        "I left the house in the car.",
+        "I will put the mug in the closet.",
+        "The robot did not put the mug on the shelf.",
+    ],
+)
+def test_a_request_and_what_it_does_not_name_move_nothing(text):
+    assert read(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have so much energy and love everywhere.",
+        "I have so much energy and love music.",
+        "I need peace and love always.",
+        "I love everywhere.",
+        "I love hiking everywhere.",
+        "I love the theme.",
+        "I love theme.",
+    ],
+)
+def test_nouns_adverbs_and_leftovers_are_no_liking(text):
+    assert read(text) == []
+
+
+def test_a_verb_that_is_a_noun_too_is_read_after_its_own_subject():
+    assert read("I live in Graz and I love theme parks.") == [
+        ("me", "lives_in", "Graz", "assert"),
+        ("me", "likes", "theme parks", "assert"),
+    ]
+
+
 def test_a_plan_leaves_what_is_said_beside_it():
     assert read("I want to move to Rome, but I live in Graz.") == [("me", "lives_in", "Graz", "assert")]
     assert read("I live in Graz and would love to see Rome.") == [("me", "lives_in", "Graz", "assert")]
