@@ -105,6 +105,15 @@ def _side_mark(side: Side, verdict: Verdict) -> Marked:
 
 
 def _left_at(entry: Entry) -> int | None:
-    commits = [claim.commit for claim in entry.left_by]
-    commits += [commit for source in entry.inputs if (commit := _left_at(source)) is not None]
+    """Return the commit by which it, or anything it was derived from, first left; None if nothing did."""
+    # A loop and a memory, not recursion: derivations build on one another for as long as a log is.
+    commits: list[int] = []
+    waiting = [entry]
+    seen: set[int] = set()
+    while waiting:
+        source = waiting.pop()
+        if id(source) not in seen:
+            seen.add(id(source))
+            commits += [claim.commit for claim in source.left_by]
+            waiting += source.inputs
     return min(commits, default=None)

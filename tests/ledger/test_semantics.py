@@ -6,9 +6,11 @@ import json
 
 from hypothesis import HealthCheck, given, settings
 
+from contracts.contexts import Mark
 from ledger._claims import micros
 from ledger._court import court_of
 from ledger._decide import ENDED, State
+from ledger._marks import Marks
 from tests.ledger.oracle import Oracle
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instant, instants_of, logs
 
@@ -139,3 +141,21 @@ def test_a_chain_of_derivations_as_long_as_a_log_is_decided():
     found = court_of(claims, CONTRACTS).decide("ann", f"r{length - 1}", micros(claims[-1].recorded_at))
 
     assert found.reason is None
+
+
+def test_marks_of_a_long_and_of_a_woven_chain_of_derivations_are_found_in_time():
+    worker = {"stream": "s", "kind": "derivation", "actor": {"id": "w", "class": "derived"}}
+    first = {"stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"}}
+    events = [first | {"claims": [{"entity": "ann", "relation": "home", "value": "a"}]}]
+    for number in range(1, 1_500):
+        # Each is derived from both before it: as many ways lead back as there are subsets.
+        inputs = [{"event": f"e{earlier}"} for earlier in {number, max(1, number - 1)}]
+        claim = {"entity": "ann", "relation": f"r{number}", "value": "b", "inputs": inputs}
+        events.append(worker | {"claims": [claim]})
+    events.append(first | {"kind": "retraction", "claims": [], "targets": [{"event": "e1"}]})
+    commits = [[event | {"source_event_id": f"e{number + 1}"}] for number, event in enumerate(events)]
+    claims = claims_in(commits)
+
+    marks = Marks(court_of(claims, CONTRACTS), micros(claims[-1].recorded_at))
+
+    assert marks.of(claims[-2]) == (Mark.WITHDRAWN, claims[-1].commit)
