@@ -140,7 +140,7 @@ def _reference(target: TargetDraft, event: Event, event_id_of: Callable[[str], s
         ordinal=target.ordinal,
         entity=target.entity,
         relation=target.relation,
-        value=target.value,
+        value=_value(target.value, target.relation or NO_KEY),
         span=None if target.span is None else Span(start=target.span[0], end=target.span[1]),
         interval_start=start,
         interval_end=end,

@@ -109,12 +109,8 @@ class Register:
         for reference in references:
             where = _interval_of(reference)
             if reference.event_id is None:
-                entries = self.own(
-                    by,
-                    entity=reference.entity or "",
-                    relation=reference.relation or "",
-                    value=reference.value,
-                )
+                entity, relation, value = key_named(reference)
+                entries = self.own(by, entity=entity, relation=relation, value=value)
             else:
                 entries = [
                     current(self._of_claim[claim.claim_id])
@@ -150,9 +146,18 @@ def pair_of(one: str, other: str) -> str:
 
 def key_and_value(claim: Claim) -> tuple[str, str, object]:
     """Return the key a claim counts on. `same_as` and `not_same_as` are two values of one key, the pair."""
-    if claim.relation in IDENTITY and isinstance(claim.value, str):
-        return pair_of(claim.entity, claim.value), SAME_AS, claim.relation
-    return claim.entity, claim.relation, claim.value
+    return _paired(claim.entity, claim.relation, claim.value)
+
+
+def key_named(reference: TargetRef) -> tuple[str, str, object]:
+    """Return the key and value that a reference without an event names, as `key_and_value` does."""
+    return _paired(reference.entity or NO_KEY, reference.relation or NO_KEY, reference.value)
+
+
+def _paired(entity: str, relation: str, value: object) -> tuple[str, str, object]:
+    if relation in IDENTITY and isinstance(value, str):
+        return pair_of(entity, value), SAME_AS, relation
+    return entity, relation, value
 
 
 def current(entry: Entry) -> Entry:

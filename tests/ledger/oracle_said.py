@@ -27,7 +27,7 @@ class Said(Ranked):
         for claim in self.claims:
             getattr(self, "_" + claim.stance.value)(claim)
 
-    def _key(self, claim: Claim) -> tuple[Any, str, Any]:
+    def _key(self, claim: Any) -> tuple[Any, str, Any]:
         if claim.relation in {"same_as", "not_same_as"} and claim.value is not None:
             return frozenset({claim.entity, claim.value}), PAIR, claim.relation
         return claim.entity, claim.relation, claim.value
@@ -181,7 +181,8 @@ class Said(Ranked):
                     and (reference.interval_end is None or t < reference.interval_end))
             }  # fmt: skip
             if reference.event_id is None:
-                items = self._own(claim, reference.entity, reference.relation, reference.value)
+                entity, relation, value = self._key(reference)
+                items = self._own(claim, entity, relation, value)
             else:
                 items = self._current(self._named(reference, claim))
             found += [(item, where) for item in items]

@@ -59,3 +59,14 @@ async def test_a_pair_taken_back_is_withdrawn_and_one_never_said_never_known(db,
     assert (await ask(db, "Eve", "same_as")).resolution == Missing(
         reason=MissingReason.NEVER_KNOWN, superseded=(), withdrawn=()
     )
+
+
+async def test_a_pair_is_taken_back_by_naming_it_as_a_target(db, say):  # noqa: F811
+    await say("ann", "Robert", **WHO)
+    await say("ann", "Rob", **WHO)
+    await say("ann", stance="retract", targets=[{"entity": "Robert", "relation": "same_as", "value": "Bob"}])
+
+    found = (await ask(db, "Bob", "same_as")).resolution
+
+    assert isinstance(found, ResolvedSet)
+    assert [member.value for member in found.members] == ["Rob"]
