@@ -290,6 +290,37 @@ async def test_whatever_the_socket_says_the_question_is_answered(plane, remember
     assert asked.proposal.degraded
 
 
+@pytest.mark.usefixtures("discovery")
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("What is Ann's job?", "nurse"),
+        ("What is my favourite color?", "green"),
+        ("Where is the blue mug now?", "windowsill"),
+        ("Who is Ann married to?", "Otto"),
+        ("Where do I live?", "Lyon"),
+        ("Where did I live as a child?", None),
+        ("Who lives with Ann?", None),
+    ],
+)
+async def test_plain_questions_are_answered_and_others_are_left_to_the_reader(
+    plane, remember, turn, text, value
+):
+    claims = [
+        {"entity": "Ann", "relation": "works_as", "value": "nurse"},
+        {"entity": "Ann", "relation": "favorite_color", "value": "green"},
+        {"entity": "blue mug", "relation": "located_in", "value": "windowsill"},
+        {"entity": "Ann", "relation": "married_to", "value": "Otto"},
+        {"entity": "Ann", "relation": "lives_in", "value": "Lyon"},
+    ]
+    await remember("home", turn("All about me.", claims=claims))
+
+    asked = await plane.path.ask("home", replace(WHERE, text=text), NOW, wait_ms=0)
+
+    assert not asked.proposal.degraded
+    assert (asked.answer.status, asked.answer.value) == ("evidence" if value is None else "answered", value)
+
+
 async def test_asking_advances_no_commit(plane, remember, turn):
     await remember("home", turn("I live in Lyon."))
 
