@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.contexts import Closure, ClosureSet, Evidence, Mark
+from contracts.errors import IntegrityFault
 from contracts.events import Event
 from contracts.limits import CLOSURE_EVENTS_MAX
 from contracts.proposals import Candidate, Operation, Plan
@@ -90,6 +91,9 @@ async def close(
     optional = _optional(candidates, events, claims, marker, links=plan.operation not in _WITHOUT_LINKS)
     members = {member for closure in (*required, *optional) for member in closure.members}
     events |= await _events(reader, members - events.keys())
+    if lost := members - events.keys():
+        # What claims name is there, unless its key was lost without an erasure taking its claims along.
+        raise IntegrityFault(what=f"{len(lost)} events that claims stand on cannot be read")
     evidence = await _evidence(reader, events, members, wanted, marker)
     return ClosureSet(closures=(*required, *optional), evidence=evidence)
 

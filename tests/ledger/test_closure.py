@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 
 from contracts.contexts import Mark
+from contracts.errors import IntegrityFault
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.proposals import Candidate, Operation, Plan
@@ -173,3 +175,14 @@ async def test_digests_are_keyed_with_the_events_own_key(db, say):
 
     digests = {evidence.text_digest for evidence in found.evidence}
     assert len(digests) == 2
+
+
+async def test_an_answer_whose_event_lost_its_key_is_a_fault_that_says_so(db, say, owner_engine):
+    await say("ann", home("Lyon"))
+    await closures(db)
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        await conn.execute(sa.text("DELETE FROM event_key"))
+
+    with pytest.raises(IntegrityFault):
+        await closures(db)

@@ -62,3 +62,9 @@ async def test_an_epoch_of_another_projector_is_said_to_be_unchecked(folded):
     report = await verify_claims(folded, "acme", Other())
 
     assert (report.claims, report.unchecked_epochs, report.intact) == (0, (1,), True)
+
+
+async def test_an_event_that_was_changed_leaves_its_epoch_unchecked_and_ends_nothing(folded, owner_engine):
+    await tampered(owner_engine, "UPDATE event SET ciphertext = ciphertext || '\\x00' WHERE position = 1")
+
+    assert await checks(folded) == (0, ["epoch 1: claim.unchecked"])
