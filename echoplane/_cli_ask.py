@@ -29,9 +29,9 @@ from echoplane._cli_options import (
 )
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._requests import read_name, read_question, read_tenant, read_view
+from echoplane._session import with_plane
 from echoplane._settings import Settings
 from echoplane._state import Role
-from echoplane._wiring import with_plane
 
 
 def register(app: typer.Typer) -> None:

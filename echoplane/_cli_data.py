@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,9 +29,12 @@ from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._import_armar7 import read_armar7
 from echoplane._import_locomo import Batch, read_locomo
 from echoplane._requests import read_name, read_tenant
+from echoplane._session import with_plane
 from echoplane._settings import Settings
 from echoplane._state import Role
-from echoplane._wiring import Plane, with_plane
+
+if TYPE_CHECKING:
+    from echoplane._wiring import Plane
 
 
 def register(app: typer.Typer) -> None:

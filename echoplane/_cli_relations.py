@@ -16,8 +16,8 @@ from contracts.relations import RelationContract
 from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
 from echoplane._requests import read_name, read_tenant
+from echoplane._session import with_plane
 from echoplane._settings import Settings
-from echoplane._wiring import with_plane
 
 
 def register(app: typer.Typer) -> None:

@@ -16,7 +16,6 @@ from typing import Final
 import psycopg
 from psycopg import sql
 from pydantic import SecretStr
-from sqlalchemy import make_url
 
 from echoplane._folders import DataFolder
 from echoplane._postgres import SUPERUSER, PostgresAddress, ensure_postgres, find_postgres, stop_postgres
@@ -242,6 +241,8 @@ def _external_database(settings: Settings) -> DatabaseUrls | None:
 
 def _with_driver(url: str) -> str:
     """Accept `postgresql://`, as every tool writes it, and name the driver that we use."""
+    from sqlalchemy import make_url  # noqa: PLC0415 - slow to load, and embedded servers need none of it
+
     return make_url(url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
 
 

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote, urlencode
 
 import psycopg
-from sqlalchemy import URL
 
 from contracts.errors import Unavailable
 from echoplane._folders import DataFolder, programs, server_user
@@ -71,12 +71,9 @@ class PostgresAddress:
 
     def url(self, *, role: str, database: str) -> str:
         """Return an SQLAlchemy URL for its async engine over psycopg."""
-        return URL.create(
-            "postgresql+psycopg",
-            username=role,
-            database=database,
-            query={"host": str(self.socket_folder), "port": str(self.port)},
-        ).render_as_string(hide_password=False)
+        # Written by hand: loading SQLAlchemy for it would delay the start of every command.
+        place = urlencode({"host": str(self.socket_folder), "port": str(self.port)})
+        return f"postgresql+psycopg://{quote(role, safe='')}@/{quote(database, safe='')}?{place}"
 
     def conninfo(self, *, role: str, database: str) -> str:
         """Return the same for psycopg alone."""

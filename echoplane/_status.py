@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from contracts.errors import EchoplaneError, Unavailable
 from contracts.reports import RoleStatus, StatusAnswer, TenantStatus
@@ -12,7 +12,9 @@ from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
 from echoplane._settings import Settings
 from echoplane._state import Mode, PlaneState, RoleState, living_state
-from ledger import log as ledger_log
+
+if TYPE_CHECKING:
+    from ledger.log import Standing
 
 
 async def read_status(settings: Settings) -> StatusAnswer:
@@ -48,6 +50,8 @@ async def read_standing(settings: Settings) -> list[TenantStatus]:
         Unavailable: The servers are not there, or do not answer.
         BadRequest: The master key cannot be read.
     """
+    from ledger import log as ledger_log  # noqa: PLC0415 - slow to load, and most commands only import us
+
     servers = await find_servers(settings)
     if servers is None:
         raise Unavailable(part="servers", reason="not running")
@@ -63,7 +67,7 @@ async def read_standing(settings: Settings) -> list[TenantStatus]:
         await database.close()
 
 
-def tenant_status(one: ledger_log.Standing) -> TenantStatus:
+def tenant_status(one: Standing) -> TenantStatus:
     return TenantStatus(
         tenant=one.tenant,
         head=one.head,

@@ -17,7 +17,6 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from audit import replay
-from contracts import limits
 from contracts.errors import EchoplaneError, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant
@@ -44,7 +43,7 @@ from echoplane._configuration import configuration_hash
 from echoplane._embedded import Servers
 from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
-from echoplane._plane import ask_for, use_plane
+from echoplane._plane import ask_for
 from echoplane._query import Path
 from echoplane._settings import Settings
 from echoplane._sockets import discovery_socket
@@ -53,7 +52,7 @@ from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
 from ledger import log as ledger_log
 from ledger.resolve import history, pin, registered_contracts, resolve, usual_contract, verify_cells
-from ledger.write import register_contract
+from ledger.write import register_contract, verify_claims
 from packing import ApproximateCounter
 from projection import RuleProjector
 
@@ -133,9 +132,10 @@ class Plane:
         return present.event_answer(tenant, await ledger_log.read_event(self.database, tenant, event_id))
 
     async def verify(self, tenant: str) -> VerifyAnswer:
-        """Recompute the log, then hold what was folded from it against its claims."""
+        """Recompute the log, project it again, and hold what was folded against the claims."""
         report = await ledger_log.verify(self.database, tenant)
-        return present.verify_answer(report, await verify_cells(self.database, tenant))
+        claims = await verify_claims(self.database, tenant, RuleProjector())
+        return present.verify_answer(report, claims, await verify_cells(self.database, tenant))
 
     # --- reads -------------------------------------------------------------------------------
 
@@ -325,19 +325,3 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
         )
     finally:
         await database.close()
-
-
-@contextlib.asynccontextmanager
-async def with_plane(settings: Settings, *roles: Role) -> AsyncIterator[Plane]:
-    """
-    Hold a running plane, the one that is up or an ephemeral one, for a command of this machine.
-
-    Args:
-        settings: Where it is.
-        roles: What the command needs besides the servers.
-    """
-    async with (
-        use_plane(settings, roles=roles) as servers,
-        open_plane(settings, servers, wait_ms=limits.WAIT_MS_MAX) as plane,
-    ):
-        yield plane

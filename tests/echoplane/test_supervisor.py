@@ -19,9 +19,10 @@ from contracts.grants import LOCAL_GRANT
 from echoplane._cli import execute
 from echoplane._folders import DataFolder
 from echoplane._processes import ProcessRecord
+from echoplane._session import with_plane
 from echoplane._settings import read_settings
 from echoplane._state import PlaneState, Role
-from echoplane._wiring import NEWEST, with_plane
+from echoplane._wiring import NEWEST
 
 LINE = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}, "text": "I live in Lyon."}
 PATIENCE_SECONDS = 60.0
@@ -124,6 +125,15 @@ def test_commands_start_what_they_need_and_the_last_one_stops_it(tell, start, fo
     assert [process.wait(PATIENCE_SECONDS) for process in together] == [0, 0]
     assert start.output.read_text().count("t: ok, 1 commits") == len(together)
     assert alive(folder) == []
+
+
+def test_the_command_line_loads_nothing_that_can_load_while_the_plane_starts():
+    """Half a second of each ephemeral command."""
+    code = "import sys, echoplane._cli; print([m for m in sys.modules if m in {'ledger', 'sqlalchemy'}])"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_worker_is_started_only_where_there_is_something_to_fold(tell, folder):
