@@ -26,6 +26,8 @@ EVENT_BYTES_MAX: Final = 1_048_576
 # --- one append ------------------------------------------------------------------------------
 APPEND_EVENTS_MAX: Final = 1_000
 """Events in one atomic append."""
+STREAM_EVENTS_MAX: Final = 2**53 - 1
+"""Events of one stream: what every JSON reader can count."""
 APPEND_BYTES_MAX: Final = 16 * EVENT_BYTES_MAX
 
 CONTRACT_NAMES_MAX: Final = 64

@@ -51,7 +51,7 @@ class AppendRequest(Wire):
     """One atomic append. `expected_version` is the newest version seen of the events' one stream."""
 
     events: list[EventDraft] = Field(min_length=1, max_length=limits.APPEND_EVENTS_MAX)
-    expected_version: int | None = Field(default=None, ge=0)
+    expected_version: int | None = Field(default=None, ge=0, le=limits.STREAM_EVENTS_MAX)
 
 
 class EventAnswer(Wire):

@@ -30,6 +30,7 @@ from echoplane._http_metrics import Metrics
 from echoplane._http_routes import make_router
 from echoplane._wiring import Plane
 
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 log = structlog.get_logger()
@@ -138,11 +139,11 @@ class Guard:
             duration = time.perf_counter() - started
             # The template of the route: a path itself names tenants and ids.
             route = getattr(scope.get("route"), "path", "none")
-            self._metrics.observe(
-                route=route, method=scope["method"], status=status, duration_seconds=duration
-            )
+            # Any word may come as a method: one that nobody knows is neither a series nor a log line.
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            self._metrics.observe(route=route, method=method, status=status, duration_seconds=duration)
             log.info(
-                "request", route=route, method=scope["method"], status=status,
+                "request", route=route, method=method, status=status,
                 duration_ms=round(duration * 1000, 1),
             )  # fmt: skip
 
