@@ -41,6 +41,7 @@ from contracts.wire import (
 )
 from ledger.log import RecalledContext, StoredContext, VerifyReport
 from ledger.resolve import CellsReport, History, Rectangle
+from ledger.write import ClaimsReport
 
 
 def receipt_answer(receipt: Receipt) -> ReceiptAnswer:
@@ -218,10 +219,10 @@ def context_form_answer(stored: RecalledContext) -> StoredContextAnswer:
     )
 
 
-def verify_answer(report: VerifyReport, cells: CellsReport) -> VerifyAnswer:
+def verify_answer(report: VerifyReport, claims: ClaimsReport, cells: CellsReport) -> VerifyAnswer:
     return VerifyAnswer(
         tenant=report.tenant,
-        ok=report.intact and cells.intact,
+        ok=report.intact and claims.intact and cells.intact,
         commits=report.commits,
         events=report.events,
         erased=report.erased,
@@ -231,8 +232,8 @@ def verify_answer(report: VerifyReport, cells: CellsReport) -> VerifyAnswer:
         changes=cells.commits,
         trails=report.trails,
         head=report.head.hash.hex(),
-        problems=[str(problem) for problem in (*report.problems, *cells.problems)],
-        problems_count=report.problems_count + cells.problems_count,
+        problems=[str(problem) for problem in (*report.problems, *claims.problems, *cells.problems)],
+        problems_count=report.problems_count + claims.problems_count + cells.problems_count,
     )
 
 
