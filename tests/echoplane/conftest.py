@@ -121,3 +121,13 @@ def turn():
         return line | ({} if at is None else {"observed_at": at}) | more
 
     return turn
+
+
+@pytest.fixture
+async def home(remember, turn):
+    """A tenant that knows where Ann lives, and where she lived before."""
+    return await remember(
+        "home",
+        turn("I live in Lyon.", at="2025-01-10T09:00:00+01:00", source_event_id="t1"),
+        turn("I moved to Ghent.", at="2025-06-02T18:30:00+02:00", source_event_id="t2"),
+    )

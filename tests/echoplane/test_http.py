@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
-import logging
 from urllib.parse import quote
 
 import pytest
-import structlog
 
 from contracts import limits
 from contracts.grants import ANY, Grant, Right
@@ -21,7 +18,6 @@ from contracts.wire import (
     ResolveAnswer,
     StoredContextAnswer,
 )
-from echoplane._logging import configure_logging
 from ledger.log import list_tokens as all_tokens
 from ledger.log import revoke_token
 
@@ -30,16 +26,6 @@ LYON = "I live in Lyon."
 
 async def code_of(response):
     return response.status_code, response.json()["error"]["code"]
-
-
-@pytest.fixture
-async def home(remember, turn):
-    """A tenant that knows where Ann lives, and where she lived before."""
-    return await remember(
-        "home",
-        turn(LYON, at="2025-01-10T09:00:00+01:00", source_event_id="t1"),
-        turn("I moved to Ghent.", at="2025-06-02T18:30:00+02:00", source_event_id="t2"),
-    )
 
 
 @pytest.fixture
@@ -386,64 +372,3 @@ async def test_ready_says_what_is_only_degraded(client, home):
     assert response.status_code == 200
     assert response.json()["parts"]["database"] == "ok"
     assert response.json()["parts"]["discovery"].startswith("down")
-
-
-@pytest.fixture
-def logged(monkeypatch):
-    """What is written to the log; the configuration is undone."""
-    written = io.StringIO()
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    monkeypatch.setattr("sys.stderr", written)
-    configure_logging("debug")
-    yield written.getvalue
-    root.handlers[:], root.level = before
-    logging.getLogger("uvicorn.access").disabled = False
-    structlog.reset_defaults()
-
-
-async def test_no_content_no_id_and_no_query_is_logged_or_measured(client, home, logged):
-    secret = "Zanzibar"
-    await client.get(f"/v1/home/resolve?entity={secret}&relation={secret}")
-    await client.post("/v1/home/ask", json={"question": f"Who likes {secret}?"})
-    await client.post("/v1/home/events", json={"events": [{"text": secret, secret: secret}]})
-    await client.get(f"/{secret}?{secret}={secret}")
-    await client.request(secret.upper(), "/v1/home/resolve")
-
-    measured = (await client.get("/metrics")).text
-    assert logged().count('"event": "request"') >= 4
-    assert "/v1/{tenant}/resolve" in logged()
-    for text in (logged(), measured):
-        assert secret.lower() not in text.lower()
-        assert "home" not in text
-        assert home[0].event_ids[0] not in text
-
-
-async def test_the_api_describes_itself(client):
-    document = (await client.get("/openapi.json")).json()
-
-    assert "/v1/{tenant}/ask" in document["paths"]
-    for schema in ("AskRequest", "AppendRequest", "AskAnswer", "ErrorAnswer"):
-        assert schema in document["components"]["schemas"]
-
-
-async def test_limits_of_a_question_hold(client, home):
-    too_long = "x" * (limits.QUESTION_CHARACTERS_MAX + 1)
-    wrong = [
-        {"question": too_long},
-        {"question": ""},
-        {"question": "x", "budget": 0},
-        {"question": "x", "y": 1},
-    ]
-
-    answers = [await client.post("/v1/home/ask", json=body) for body in wrong]
-
-    assert [await code_of(answer) for answer in answers] == [(422, "incorrect.bad_request")] * 4
-
-
-async def test_a_version_that_no_stream_can_have_is_refused(client, home):
-    event = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}, "text": "Hello."}
-
-    answer = await client.post("/v1/home/events", json={"events": [event], "expected_version": 10**40})
-
-    assert await code_of(answer) == (422, "incorrect.bad_request")
