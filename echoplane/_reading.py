@@ -16,7 +16,8 @@ from contracts.proposals import Proposal
 from contracts.trails import Question
 from contracts.views import View
 from discovery import grounded, speaks_of_self, spellings
-from ledger.log import TenantKeys, claimed_on, first_users
+from ledger.log import TenantKeys
+from ledger.resolve import claimed_on, first_users
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from ledger._append import append, append_command
 from ledger._claims import read_claims
 from ledger._database import Database, open_database
 from ledger._keys import EventKey, TenantKeys
-from ledger._names import claimed_on, first_users
 from ledger._problems import Problem
 from ledger._read import (
     Head,
@@ -64,12 +63,10 @@ __all__ = [
     "Wakes",
     "append",
     "append_command",
-    "claimed_on",
     "create_tenant",
     "create_token",
     "event_keys",
     "find_grant",
-    "first_users",
     "head",
     "list_tenants",
     "list_tokens",

@@ -34,6 +34,7 @@ from ledger._intervals import lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
 from ledger._long import long_keys
+from ledger._names import claimed_on, first_users
 from ledger._pin import pin
 from ledger._relations import Contracts
 from ledger._timeline import claims_of_cell
@@ -45,6 +46,8 @@ __all__ = [
     "CellsReport",
     "History",
     "Rectangle",
+    "claimed_on",
+    "first_users",
     "history",
     "members_of",
     "occurrences",
