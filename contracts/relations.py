@@ -29,7 +29,8 @@ OTHERS: Final = "*"
 """In an authority list or a supersession rule: every class not named."""
 
 ACTOR: Final = "actor:"
-"""What a named actor begins with in an authority list, before his id; any other name is a class."""
+CLASS: Final = "class:"
+"""In an authority list, before a name: that it is an actor's id, or a class. A bare name is either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +38,8 @@ class RelationContract:
     """
     How claims on a relation are decided.
 
-    `authority` lists source classes, or actors as `actor:` and the id, highest first; each place
-    is a tuple of peers. `supersession` maps a class, or `*`, to its rule. `normalizer` names a
+    `authority` lists source classes or named actors, highest first; each place is a tuple of
+    peers. `supersession` maps a class, or `*`, to its rule. `normalizer` names a
     function of the ledger that makes equal values equal.
     """
 

@@ -12,12 +12,20 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from contracts.claims import ASSISTANT, DERIVED, OPERATOR, SENSOR, ValidityKind
+from contracts.claims import ASSISTANT, DERIVED, OPERATOR, SELF, SENSOR, USER, ValidityKind
 from contracts.errors import BadRequest
 from contracts.identity import IDENTITY as _IDENTITY
 from contracts.identity import SAME_AS
 from contracts.lexicon import CARDINALITY_OF
-from contracts.relations import ACTOR, OTHERS, Cardinality, RelationContract, Supersession, default_contract
+from contracts.relations import (
+    ACTOR,
+    CLASS,
+    OTHERS,
+    Cardinality,
+    RelationContract,
+    Supersession,
+    default_contract,
+)
 from ledger._claims import canonical
 from ledger._values import NORMALIZERS
 
@@ -27,6 +35,8 @@ IDENTITY: Final = _IDENTITY
 VALUE_TYPES: Final = frozenset(
     {"entity", "text", "number", "instant", "date", "interval", "boolean", "place", "json"}
 )
+
+_CLASSES: Final = frozenset({SELF, OPERATOR, USER, SENSOR, ASSISTANT, DERIVED, OTHERS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +79,10 @@ def rank_of(contract: RelationContract, *, actor_id: str, source_class: str) -> 
     """
     Return the place of a source in the contract's authority: 0 is highest.
 
-    An actor named in it (`actor:` and his id) ranks by name, else by class: an actor who calls
-    himself like a class does not rank as one. `derived` ranks last of all; whoever is unnamed
-    ranks at `*`, or below all who are named where there is none.
+    An actor named in it ranks by name, else by class. A bare name is a class or an actor, save that
+    a class of this plane is never read as somebody's name; `class:` and `actor:` say which, so that
+    nobody ranks by calling himself like a class of the tenant's own. `derived` ranks last of all;
+    whoever is unnamed ranks at `*`, or below all who are named where there is none.
     """
     last = len(contract.authority)
     if source_class == DERIVED:
@@ -79,9 +90,9 @@ def rank_of(contract: RelationContract, *, actor_id: str, source_class: str) -> 
     others = last
     by_class: int | None = None
     for place, names in enumerate(contract.authority):
-        if ACTOR + actor_id in names:
+        if ACTOR + actor_id in names or (actor_id in names and actor_id not in _CLASSES):
             return place
-        if source_class in names and by_class is None and not source_class.startswith(ACTOR):
+        if by_class is None and (source_class in names or CLASS + source_class in names):
             by_class = place
         if OTHERS in names:
             others = min(others, place)
@@ -164,8 +175,8 @@ def check_contract(contract: RelationContract) -> None:
     names = [name for place in contract.authority for name in place]
     if not names or not all(contract.authority) or not all(names):
         raise BadRequest(field="authority", reason="a list of places, each with at least one name")
-    if ACTOR in names:
-        raise BadRequest(field="authority", reason=f"{ACTOR} is followed by the actor's id")
+    if ACTOR in names or CLASS in names:
+        raise BadRequest(field="authority", reason=f"{ACTOR} and {CLASS} are followed by a name")
     if len(set(names)) != len(names):
         raise BadRequest(field="authority", reason="names the same source twice")
     classes = [name for name, _ in contract.supersession]

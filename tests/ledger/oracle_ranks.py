@@ -71,9 +71,11 @@ class Ranked:
         source_class = self._class(actor, granted, entity, relation)
         if source_class == "derived":
             return len(places) + 1
-        for wanted in ("actor:" + actor, source_class, "*"):
+        ours = {"self", "operator", "user", "sensor", "assistant", "derived", "*"}
+        by_name = {"actor:" + actor} | ({actor} - ours)
+        for wanted in (by_name, {source_class, "class:" + source_class}, {"*"}):
             for number, names in enumerate(places):
-                if wanted in names:
+                if wanted & set(names):
                     return number
         return len(places)
 
