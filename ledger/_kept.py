@@ -31,7 +31,7 @@ class LiveKey:
         self._is_many = cardinality == Cardinality.MANY
         self._window_us = window_us
         self._parts_of: dict[int, set[str]] = {}
-        self._ends: dict[str | None, list[Standing]] = {}
+        self._ends: dict[str | None, dict[int, Standing]] = {}
         self._parts_with: dict[str, set[str]] = {}
 
     def has(self, entry: Entry) -> bool:
@@ -42,6 +42,9 @@ class LiveKey:
         """Take in an entry, or where it now covers."""
         entry = standing.entry
         parts = self._parts_of.get(id(entry))
+        if self._is_many and entry.is_end:
+            # Also of an end that is on no line yet: the next line must find it where it now covers.
+            self._ends.setdefault(entry.normal, {})[id(entry)] = standing
         if parts is not None:
             for part in parts:
                 self._put(part, standing, is_open)
@@ -55,7 +58,6 @@ class LiveKey:
         entry = standing.entry
         self._parts_of[id(entry)] = set()
         if entry.is_end:
-            self._ends.setdefault(entry.normal, []).append(standing)
             if entry.normal is None:
                 parts = set(self.lines)
             else:
@@ -84,12 +86,9 @@ class LiveKey:
 
     def _put_ends(self, name: str | None, part: str, is_open: Callable[[str], Open]) -> None:
         """An end counts on lines that came after it too."""
-        for end in self._ends.get(name, ()):
-            if part not in self._parts_of[id(end.entry)]:
-                # Where it covers may have changed since it was noted.
-                known = next(iter(self._parts_of[id(end.entry)]), None)
-                latest = end if known is None else self.lines[known].standings[id(end.entry)]
-                self._put(part, latest, is_open)
+        for end in list(self._ends.get(name, {}).values()):
+            if part not in self._parts_of.get(id(end.entry), ()):
+                self._put(part, end, is_open)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

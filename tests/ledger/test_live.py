@@ -188,6 +188,18 @@ def test_a_key_with_a_conflict_window_kept_is_the_key_worked_out(commits, batch)
     check(commits, "level", batch)
 
 
+def test_an_end_corrected_before_any_value_ends_only_what_the_correction_names():
+    claim = {"entity": "box", "relation": "tags"}
+    event = {"stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"}}
+    correction = {**claim, "stance": "correct", "value": "c", "targets": [{"event": "e1"}]}
+    commits = [
+        [{**event, "source_event_id": "e1", "claims": [{**claim, "stance": "end"}]}],
+        [{**event, "source_event_id": "e2", "claims": [correction]}],
+    ]
+
+    check(commits, "tags", 1)
+
+
 @USUAL
 @given(busy_logs(relation="tags"), batches)
 def test_a_many_valued_key_kept_is_the_key_worked_out(commits, batch):
