@@ -12,6 +12,7 @@ __all__ = [
     "answers",
     "claims",
     "contexts",
+    "erasures",
     "errors",
     "events",
     "grants",

@@ -33,6 +33,10 @@ APPEND_BYTES_MAX: Final = 16 * EVENT_BYTES_MAX
 CONTRACT_NAMES_MAX: Final = 64
 """Places in a relation contract's authority, names in one place, and rules of supersession."""
 
+# --- one erasure -----------------------------------------------------------------------------
+ERASED_EVENTS_MAX: Final = 10_000
+"""Events that one erasure takes."""
+
 # --- reads -----------------------------------------------------------------------------------
 PAGE_EVENTS_MAX: Final = 1_000
 HISTORY_CELLS_MAX: Final = 10_000

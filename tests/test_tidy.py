@@ -23,7 +23,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("contracts", "ledger", "projection", "discovery", "packing", "realize", "audit", "echoplane")
 OTHER_FOLDERS = {"tests", "artifacts", "docs", "deploy"}
-LEDGER_DOORS = {"log", "write", "resolve", "closure"}
+LEDGER_DOORS = {"log", "write", "resolve", "closure", "erase"}
 ENTRIES = ("_cli", "_roles", "__main__")
 """Where a process begins."""
 FILE_LINES_MAX = 400
