@@ -116,23 +116,21 @@ def parse_term(wording: str, *, field: str, offset_minutes: int | None = None) -
     match = _TERM.fullmatch(wording.strip())
     if match is None:
         raise BadRequest(field=field, reason="not an ISO 8601 instant or calendar term")
-    parts = match.groupdict()
-    stated = parts["offset"] is not None
-    if parts["hour"] is not None and not stated:
+    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    if hour is not None and offset is None:
         raise BadRequest(field=field, reason="an instant needs an offset, such as Z or +02:00")
-    minutes = _offset_minutes(parts["offset"], field=field) if stated else (offset_minutes or 0)
-    precision = _precision(parts)
-    fraction = (parts["fraction"] or "").ljust(6, "0")[:6]
+    minutes = (offset_minutes or 0) if offset is None else _offset_minutes(offset, field=field)
+    precision = _precision(month=month, day=day, minute=minute, second=second, fraction=fraction)
     try:
         local = datetime(
-            int(parts["year"]),
-            int(parts["month"] or 1),
-            int(parts["day"] or 1),
-            int(parts["hour"] or 0),
-            int(parts["minute"] or 0),
-            int(parts["second"] or 0),
-            int(fraction),
-            tzinfo=timezone(timedelta(minutes=minutes)),
+            int(year),
+            int(month or 1),
+            int(day or 1),
+            int(hour or 0),
+            int(minute or 0),
+            int(second or 0),
+            int((fraction or "0").ljust(6, "0")[:6]),
+            tzinfo=timezone(timedelta(minutes=minutes)) if minutes else UTC,
         )
         first = local.astimezone(UTC)
     except (ValueError, OverflowError) as error:
@@ -142,7 +140,7 @@ def parse_term(wording: str, *, field: str, offset_minutes: int | None = None) -
         after=_after(local, precision, field=field),
         precision=precision,
         offset_minutes=minutes,
-        offset_stated=stated,
+        offset_stated=offset is not None,
         wording=wording,
     )
 
@@ -183,20 +181,18 @@ def format_instant(instant: datetime, *, offset_minutes: int = 0) -> str:
     return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
 
 
-def _precision(parts: dict[str, str | None]) -> Precision:
-    if parts["fraction"] is not None:
-        return (
-            Precision.MILLISECOND if len(parts["fraction"]) <= _MILLISECOND_DIGITS else Precision.MICROSECOND
-        )
-    for part, precision in (
-        ("second", Precision.SECOND),
-        ("minute", Precision.MINUTE),
-        ("day", Precision.DAY),
-        ("month", Precision.MONTH),
-    ):
-        if parts[part] is not None:
-            return precision
-    return Precision.YEAR
+def _precision(
+    *, month: str | None, day: str | None, minute: str | None, second: str | None, fraction: str | None
+) -> Precision:
+    if fraction is not None:
+        return Precision.MILLISECOND if len(fraction) <= _MILLISECOND_DIGITS else Precision.MICROSECOND
+    if second is not None:
+        return Precision.SECOND
+    if minute is not None:
+        return Precision.MINUTE
+    if day is not None:
+        return Precision.DAY
+    return Precision.YEAR if month is None else Precision.MONTH
 
 
 def _offset_minutes(text: str, *, field: str) -> int:

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import pydantic
-
 from contracts.errors import IntegrityFault
 from contracts.events import ErasedEvent, Event, EventDraft, Kind
 from contracts.times import KnownAt, Precision, Term, format_instant, parse_term
 from ledger._canonical import canonical, parse
-from ledger._drafts import resolved
+from ledger._drafts import draft_of, resolved
 from ledger._hashes import event_hash
 from ledger._keys import EventKey, Randomness, TenantKeys, framed
 
@@ -163,11 +161,10 @@ def open_payload(keys: TenantKeys, stored: StoredEvent, key: EventKey) -> dict[s
 
 def _draft(form: dict[str, Any], *, what: str) -> EventDraft:
     try:
-        return EventDraft.model_validate(form)
-    except pydantic.ValidationError as error:
-        # Without the validator's words: they quote the content.
-        fields = sorted({".".join(map(str, detail["loc"])) for detail in error.errors(include_input=False)})
-        raise IntegrityFault(what=f"the draft of {what}: {', '.join(fields)}") from None
+        return draft_of(form)
+    except (LookupError, TypeError, ValueError):
+        # Without the words of the error: they quote the content.
+        raise IntegrityFault(what=f"the draft of {what}") from None
 
 
 def _context(tenant: str, header: bytes) -> bytes:
