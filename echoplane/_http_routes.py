@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from contracts import limits
-from contracts.errors import BadRequest, LimitExceeded, NotFound
 from contracts.events import Name
-from contracts.grants import Grant, Right
+from contracts.grants import Right
 from contracts.reports import HealthAnswer, ReadyAnswer
 from contracts.trails import Question
 from contracts.wire import (
@@ -27,17 +25,15 @@ from contracts.wire import (
     StoredContextAnswer,
     TenantAnswer,
 )
-from echoplane._failures import refusal
+from echoplane._http_calls import authorized, json_body, no_parameters, once_each, read_body
 from echoplane._http_metrics import Metrics
-from echoplane._requests import is_tenant, read_name, read_view
+from echoplane._requests import read_name, read_view
 from echoplane._tokens import bearer_of, demand
 from echoplane._wiring import Plane
 
 ASK_BYTES_MAX: Final = 65_536
 ENVELOPE_BYTES: Final = 65_536
 """What the body of an append may hold besides its events."""
-
-Body = TypeVar("Body", bound=BaseModel)
 
 
 class _Parameters(BaseModel):
@@ -67,19 +63,6 @@ class HistoryParameters(_Parameters):
     min_commit: Annotated[int | None, Query(ge=0)] = None
 
 
-def no_parameters(request: Request) -> None:
-    """Refuse every query parameter."""
-    for name in request.query_params:
-        raise BadRequest(field=name, reason="unknown parameter")
-
-
-def once_each(request: Request) -> None:
-    """Refuse a parameter that is given twice: which of them was meant?"""
-    for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
-        if count > 1:
-            raise BadRequest(field=name, reason="given more than once")
-
-
 def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
     """Return all routes."""
     router = APIRouter(responses={"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}})
@@ -89,47 +72,6 @@ def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
     _add_reads(router, plane)
     _add_questions(router, plane, metrics)
     return router
-
-
-async def _authorized(plane: Plane, request: Request, tenant: str, right: Right) -> Grant:
-    """
-    Return what the caller may do in an existing tenant.
-
-    Raises:
-        Unauthenticated: No valid token.
-        NotFound: The tenant is not the token's, or there is none; the two are not told apart.
-        Forbidden: The right is missing.
-    """
-    grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
-    demand(grant, tenant=tenant, right=right)
-    if not is_tenant(tenant) or not await plane.has_tenant(tenant):
-        raise NotFound(what="tenant")
-    return grant
-
-
-async def _body(request: Request, model: type[Body], *, bytes_max: int) -> Body:
-    """
-    Read and validate a JSON body.
-
-    Raises:
-        LimitExceeded: It is longer than its bound; not read to its end.
-        BadRequest: It is not JSON of this shape; names the first wrong field.
-    """
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > bytes_max:
-            raise LimitExceeded(limit="body bytes", allowed=bytes_max, given=len(raw))
-    try:
-        return model.model_validate_json(bytes(raw))
-    except ValidationError as error:
-        raise refusal(error) from None
-
-
-def _json_body(model: type[BaseModel]) -> dict[str, Any]:
-    # The body is validated as JSON text, so its schema is named here instead of by a parameter.
-    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def _add_health(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
@@ -167,12 +109,12 @@ def _add_events(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
         "/v1/{tenant}/events",
         status_code=201,
         dependencies=[Depends(no_parameters)],
-        openapi_extra=_json_body(AppendRequest),
+        openapi_extra=json_body(AppendRequest),
     )
     async def append(tenant: str, request: Request, response: Response) -> ReceiptAnswer:
         """Append all events as one commit, or none. 200 if the idempotency keys were known."""
-        grant = await _authorized(plane, request, tenant, Right.EMIT)
-        body = await _body(request, AppendRequest, bytes_max=limits.APPEND_BYTES_MAX + ENVELOPE_BYTES)
+        grant = await authorized(plane, request, tenant, Right.EMIT)
+        body = await read_body(request, AppendRequest, bytes_max=limits.APPEND_BYTES_MAX + ENVELOPE_BYTES)
         receipt = await plane.append(tenant, body.events, grant=grant, expected_version=body.expected_version)
         if receipt.repeated:
             response.status_code = 200
@@ -183,7 +125,7 @@ def _add_events(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     @router.get("/v1/{tenant}/events/{event_id}", dependencies=[Depends(no_parameters)])
     async def event(tenant: str, event_id: str, request: Request) -> EventAnswer:
         """One event, decrypted and checked against its hash."""
-        await _authorized(plane, request, tenant, Right.ASK)
+        await authorized(plane, request, tenant, Right.ASK)
         return await plane.event(tenant, read_name(event_id, field="event_id"))
 
 
@@ -193,7 +135,7 @@ def _add_reads(router: APIRouter, plane: Plane) -> None:
         tenant: str, request: Request, given: Annotated[ReadParameters, Query()]
     ) -> ResolveAnswer:
         """What stands on one key at a view."""
-        await _authorized(plane, request, tenant, Right.ASK)
+        await authorized(plane, request, tenant, Right.ASK)
         view = read_view(
             valid_at=given.valid_at,
             known_at=given.known_at,
@@ -207,7 +149,7 @@ def _add_reads(router: APIRouter, plane: Plane) -> None:
         tenant: str, request: Request, given: Annotated[HistoryParameters, Query()]
     ) -> HistoryAnswer:
         """Everything that was ever answered on an entity's keys, up to the cut."""
-        await _authorized(plane, request, tenant, Right.ASK)
+        await authorized(plane, request, tenant, Right.ASK)
         view = read_view(
             valid_at=None, known_at=given.known_at, generation=given.generation, min_commit=given.min_commit
         )
@@ -216,12 +158,12 @@ def _add_reads(router: APIRouter, plane: Plane) -> None:
 
 def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     @router.post(
-        "/v1/{tenant}/ask", dependencies=[Depends(no_parameters)], openapi_extra=_json_body(AskRequest)
+        "/v1/{tenant}/ask", dependencies=[Depends(no_parameters)], openapi_extra=json_body(AskRequest)
     )
     async def ask(tenant: str, request: Request) -> AskAnswer:
         """Answer a question from resolved state, or hand out the evidence."""
-        await _authorized(plane, request, tenant, Right.ASK)
-        body = await _body(request, AskRequest, bytes_max=ASK_BYTES_MAX)
+        await authorized(plane, request, tenant, Right.ASK)
+        body = await read_body(request, AskRequest, bytes_max=ASK_BYTES_MAX)
         answer = await plane.ask(
             tenant,
             Question(
@@ -240,11 +182,11 @@ def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     @router.get("/v1/{tenant}/contexts/{context_hash}", dependencies=[Depends(no_parameters)])
     async def context(tenant: str, context_hash: str, request: Request) -> StoredContextAnswer:
         """A stored context in its canonical form."""
-        await _authorized(plane, request, tenant, Right.ASK)
+        await authorized(plane, request, tenant, Right.ASK)
         return await plane.context(tenant, read_name(context_hash, field="context_hash"))
 
     @router.post("/v1/{tenant}/contexts/{context_hash}/replay", dependencies=[Depends(no_parameters)])
     async def replay(tenant: str, context_hash: str, request: Request) -> ReplayAnswer:
         """Build the context anew from the ledger and compare."""
-        await _authorized(plane, request, tenant, Right.ASK)
+        await authorized(plane, request, tenant, Right.ASK)
         return await plane.replay(tenant, read_name(context_hash, field="context_hash"))
