@@ -48,9 +48,10 @@ _LAST: Final = sa.text(_CELLS + f"upper_inf(c.known) AND c.valid @> timestamptz 
 _AT: Final = sa.text(
     _CELLS + "c.known @> CAST(:cut AS bigint) AND c.valid @> CAST(:at AS timestamptz) OFFSET 0) AS c"
 )
-_ALL: Final = sa.text(
-    _CELLS + "lower(c.known) <= CAST(:cut AS bigint) OFFSET 0) AS c "
-    "ORDER BY c.line, c.valid_from NULLS FIRST, c.known_from LIMIT :limit"
+_WITHIN: Final = sa.text(
+    _CELLS + "c.known && int8range(CAST(:known_from AS bigint), CAST(:known_to AS bigint)) "
+    "AND c.valid && tstzrange(CAST(:valid_from AS timestamptz), CAST(:valid_to AS timestamptz)) OFFSET 0) "
+    "AS c ORDER BY c.line, c.valid_from NULLS FIRST, c.known_from LIMIT :limit"
 )
 _REACHED: Final = sa.text(
     "SELECT k.entity, k.relation FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "
@@ -168,9 +169,19 @@ class Cells:
         """Return what each line has at a cut and an instant: one cell or none."""
         return await self._read(_AT, lines, cut=cut, at=at)
 
-    async def all_cells(self, lines: Sequence[int], *, cut: int, limit: int) -> dict[int, list[Cell]]:
-        """Return at most `limit` cells that began at or before a cut."""
-        return await self._read(_ALL, lines, cut=cut, limit=limit)
+    async def cells_within(
+        self,
+        lines: Sequence[int],
+        *,
+        known: tuple[int, int],
+        valid: tuple[datetime | None, datetime | None],
+        limit: int,
+    ) -> dict[int, list[Cell]]:
+        """Return at most `limit` cells that touch `[from, to)` of commits and of valid time; None is open."""
+        return await self._read(
+            _WITHIN, lines, known_from=known[0], known_to=known[1], valid_from=valid[0], valid_to=valid[1],
+            limit=limit,
+        )  # fmt: skip
 
     async def _read(
         self, statement: sa.TextClause, lines: Sequence[int], **parameters: object

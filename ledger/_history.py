@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Self
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,10 +14,12 @@ from contracts.claims import Claim
 from contracts.errors import IntegrityFault
 from contracts.limits import HISTORY_CELLS_MAX
 from contracts.times import KnownAt
+from contracts.views import View
 from ledger._cells import Cells, LineRow
-from ledger._intervals import bound
+from ledger._intervals import bound, lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
+from ledger._reads_areas import areas_of, clipped
 from ledger._world import Reader
 
 _RELATIONS: Final = sa.text(
@@ -26,6 +29,34 @@ _CLOCK: Final = sa.text(
     "SELECT commit, recorded_at FROM commit WHERE tenant = :tenant "
     "AND commit = ANY(CAST(:commits AS bigint[]))"
 )
+_KNOWN: Final = sa.text(
+    "SELECT coalesce(max(commit), 0) FROM commit WHERE tenant = :tenant "
+    "AND recorded_at <= CAST(:known_at AS timestamptz)"
+)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """
+    Which part of a history: half-open on both axes, None is an open bound.
+
+    `valid_from` and `valid_to` cut off what lies outside; of known commits, `known_from` and
+    `known_to`, every rectangle that touches them is shown whole.
+    """
+
+    valid_from: datetime | None
+    valid_to: datetime | None
+    known_from: int | None
+    known_to: int | None
+
+    @classmethod
+    def at(cls, instant: datetime) -> Self:
+        """Return the window that is one instant of valid time: how what is known about it changed."""
+        return cls(valid_from=instant, valid_to=instant + _MICROSECOND, known_from=None, known_to=None)
+
+
+EVERYTHING: Final = Window(valid_from=None, valid_to=None, known_from=None, known_to=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +90,20 @@ class History:
 
 
 async def history(
-    conn: AsyncConnection, keys: TenantKeys, entity: str, relation: str | None, *, epoch: int, cut: int
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    entity: str,
+    relation: str | None,
+    *,
+    epoch: int,
+    cut: int,
+    window: Window = EVERYTHING,
 ) -> History:
     """
     Return every rectangle that began at or before a cut, as it was known then.
+
+    Each is as long as it can be in known time: of each stretch of valid time the whole run of
+    commits in which the same claims stood. Where `truncated`, some are shorter, and none is untrue.
 
     Args:
         conn: A snapshot of the tenant.
@@ -71,47 +112,172 @@ async def history(
         relation: One relation, or None for all.
         epoch: The epoch.
         cut: Rectangles that ended after it are open.
+        window: The part of it that is wanted.
 
     Raises:
         IntegrityFault: A claim that was read is not what was written.
     """
-    relations = [relation] if relation is not None else await _relations(conn, keys, entity, epoch)
-    cells = Cells(conn=conn, tenant=keys.tenant, epoch=epoch)
-    lines = await cells.lines([(entity, name) for name in relations])
-    found = await cells.all_cells([line.line_id for line in lines], cut=cut, limit=HISTORY_CELLS_MAX + 1)
-    ordered = [
-        (line, cell)
-        for line in sorted(lines, key=lambda line: (line.relation, line.part))
-        for cell in found.get(line.line_id, [])
+    found = await _cells(
+        conn, keys, entity, relation, epoch=epoch, known=(0, cut + 1),
+        valid=(window.valid_from, window.valid_to),
+    )  # fmt: skip
+    start, end = lower(window.valid_from), upper(window.valid_to)
+    areas = [
+        (line, area)
+        for line, cells in found.lines
+        for area in areas_of(clipped((_as_of(cell, cut) for cell in cells), start, end))
+        if _touches(area, window)
     ]
-    shown = ordered[:HISTORY_CELLS_MAX]
-    reader = Reader(conn=conn, keys=keys, epoch=epoch, cut=cut)
-    claims = await reader.by_id(claim for _, cell in shown for claim in cell.segment.claims)
-    clock = await _clock(conn, keys, shown, cut)
-    return History(
-        entity=entity,
-        rectangles=tuple(_rectangle(line, cell, claims, clock) for line, cell in shown),
-        truncated=len(ordered) > HISTORY_CELLS_MAX,
+    return await _history(conn, keys, entity, areas, epoch=epoch, cut=cut, truncated=found.truncated)
+
+
+async def timeline(
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    view: View,
+    entity: str,
+    relation: str | None,
+    *,
+    valid_from: datetime | None,
+    valid_to: datetime | None,
+) -> History:
+    """
+    Return the segments of valid time as known at a view's cut, in order.
+
+    Those that touch `[valid_from, valid_to)`, whole; None is an open bound. Neighbours are one
+    segment only where the same claims stand. The commits of each are those in which this very
+    segment stood. `view.valid_at` plays no part.
+
+    Raises:
+        IntegrityFault: A claim that was read is not what was written.
+    """
+    found = await _cells(
+        conn, keys, entity, relation, epoch=view.epoch, known=(view.cut, view.cut + 1),
+        valid=(valid_from, valid_to),
+    )  # fmt: skip
+    segments = [(line, cell) for line, cells in found.lines for cell in cells]
+    return await _history(
+        conn, keys, entity, segments, epoch=view.epoch, cut=view.cut, truncated=found.truncated
     )
 
 
-def _rectangle(line: LineRow, cell: Cell, claims: dict[str, Claim], clock: dict[int, KnownAt]) -> Rectangle:
+async def known_commits(
+    conn: AsyncConnection, keys: TenantKeys, start: datetime | None, end: datetime | None
+) -> tuple[int | None, int | None]:
+    """
+    Return the commits `[from, to)` that were known at some instant of `[start, end)`; None is open.
+
+    The first is the newest commit that was recorded at or before `start`.
+    """
+    first = None if start is None else await _last_by(conn, keys, start)
+    last = None if end is None else await _last_by(conn, keys, end - _MICROSECOND)
+    return first, None if last is None else last + 1
+
+
+async def commit_clock(conn: AsyncConnection, keys: TenantKeys, commits: Iterable[int]) -> dict[int, KnownAt]:
+    """Return when commits were recorded; one that is not there is left out."""
+    parameters: dict[str, Any] = {"tenant": keys.tenant, "commits": sorted(set(commits))}
+    rows = await conn.execute(_CLOCK, parameters)
+    return {row.commit: KnownAt(row.recorded_at.astimezone(UTC)) for row in rows}
+
+
+def named_claims(cell: Cell, claims: dict[str, Claim]) -> tuple[Claim, ...]:
+    """
+    Return the claims that a cell names.
+
+    Raises:
+        IntegrityFault: One of them was not found.
+    """
     try:
-        named = tuple(claims[name] for name in cell.segment.claims)
+        return tuple(claims[name] for name in cell.segment.claims)
     except KeyError as error:
         raise IntegrityFault(what="a cell names a claim that is not there") from error
-    known_to = cell.known_to if cell.known_to in clock else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    lines: tuple[tuple[LineRow, list[Cell]], ...]
+    truncated: bool
+
+
+async def _cells(
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    entity: str,
+    relation: str | None,
+    *,
+    epoch: int,
+    known: tuple[int, int],
+    valid: tuple[datetime | None, datetime | None],
+) -> _Found:
+    """Return the lines of an entity with those of their cells that touch both ranges, up to the limit."""
+    relations = [relation] if relation is not None else await _relations(conn, keys, entity, epoch)
+    table = Cells(conn=conn, tenant=keys.tenant, epoch=epoch)
+    lines = await table.lines([(entity, name) for name in relations])
+    found = await table.cells_within(
+        [line.line_id for line in lines], known=known, valid=valid, limit=HISTORY_CELLS_MAX + 1
+    )
+    left = HISTORY_CELLS_MAX
+    kept: list[tuple[LineRow, list[Cell]]] = []
+    for line in sorted(lines, key=lambda line: (line.relation, line.part)):
+        kept.append((line, found.get(line.line_id, [])[:left]))
+        left -= len(kept[-1][1])
+    return _Found(lines=tuple(kept), truncated=sum(map(len, found.values())) > HISTORY_CELLS_MAX)
+
+
+def _as_of(cell: Cell, cut: int) -> Cell:
+    """Return the cell as it stood at a cut: what ended later was open."""
+    ended_later = cell.known_to is not None and cell.known_to > cut
+    return Cell(
+        cell_id=cell.cell_id,
+        segment=cell.segment,
+        known_from=cell.known_from,
+        known_to=None if ended_later else cell.known_to,
+    )
+
+
+def _touches(area: Cell, window: Window) -> bool:
+    starts_in_time = window.known_to is None or area.known_from < window.known_to
+    return starts_in_time and (
+        window.known_from is None or area.known_to is None or area.known_to > window.known_from
+    )
+
+
+async def _history(
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    entity: str,
+    areas: Sequence[tuple[LineRow, Cell]],
+    *,
+    epoch: int,
+    cut: int,
+    truncated: bool,
+) -> History:
+    reader = Reader(conn=conn, keys=keys, epoch=epoch, cut=cut)
+    claims = await reader.by_id(claim for _, area in areas for claim in area.segment.claims)
+    shown = [(line, _as_of(area, cut)) for line, area in areas]
+    commits = {area.known_from for _, area in shown}
+    commits |= {area.known_to for _, area in shown if area.known_to is not None}
+    clock = await commit_clock(conn, keys, commits)
+    return History(
+        entity=entity,
+        rectangles=tuple(_rectangle(line, area, named_claims(area, claims), clock) for line, area in shown),
+        truncated=truncated,
+    )
+
+
+def _rectangle(line: LineRow, area: Cell, claims: tuple[Claim, ...], clock: dict[int, KnownAt]) -> Rectangle:
     return Rectangle(
         relation=line.relation,
         part=line.part,
-        valid_from=bound(cell.segment.start),
-        valid_to=bound(cell.segment.end),
-        known_from=cell.known_from,
-        known_to=known_to,
-        known_from_at=clock[cell.known_from],
-        known_to_at=None if known_to is None else clock[known_to],
-        state=cell.segment.state,
-        claims=named,
+        valid_from=bound(area.segment.start),
+        valid_to=bound(area.segment.end),
+        known_from=area.known_from,
+        known_to=area.known_to,
+        known_from_at=clock[area.known_from],
+        known_to_at=None if area.known_to is None else clock[area.known_to],
+        state=area.segment.state,
+        claims=claims,
     )
 
 
@@ -120,11 +286,6 @@ async def _relations(conn: AsyncConnection, keys: TenantKeys, entity: str, epoch
     return list(await conn.scalars(_RELATIONS, parameters))
 
 
-async def _clock(
-    conn: AsyncConnection, keys: TenantKeys, shown: list[tuple[LineRow, Cell]], cut: int
-) -> dict[int, KnownAt]:
-    commits = {cell.known_from for _, cell in shown}
-    commits |= {cell.known_to for _, cell in shown if cell.known_to is not None and cell.known_to <= cut}
-    parameters: dict[str, Any] = {"tenant": keys.tenant, "commits": sorted(commits)}
-    rows = await conn.execute(_CLOCK, parameters)
-    return {row.commit: KnownAt(row.recorded_at.astimezone(UTC)) for row in rows}
+async def _last_by(conn: AsyncConnection, keys: TenantKeys, known_at: datetime) -> int:
+    parameters = {"tenant": keys.tenant, "known_at": known_at}
+    return int(await conn.scalar(_KNOWN, parameters) or 0)

@@ -27,7 +27,7 @@ from ledger._contracts_read import registered_contracts, usual_contract
 from ledger._court import Court, KeyVerdict
 from ledger._decide import State, Verdict
 from ledger._entries import Identity
-from ledger._history import History, Rectangle, history
+from ledger._history import EVERYTHING, History, Rectangle, Window, history, known_commits, timeline
 from ledger._identity import Merges, identity_of
 from ledger._identity_answers import identity_answer
 from ledger._intervals import lower, upper
@@ -43,18 +43,22 @@ from ledger._withdrawal import Replay
 from ledger._world import Key, Reader
 
 __all__ = [
+    "EVERYTHING",
     "CellsReport",
     "History",
     "Rectangle",
+    "Window",
     "claimed_on",
     "first_users",
     "history",
+    "known_commits",
     "members_of",
     "occurrences",
     "pin",
     "registered_contracts",
     "resolve",
     "resolve_many",
+    "timeline",
     "usual_contract",
     "verify_cells",
 ]
