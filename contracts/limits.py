@@ -41,6 +41,12 @@ ERASED_EVENTS_MAX: Final = 10_000
 PAGE_EVENTS_MAX: Final = 1_000
 HISTORY_CELLS_MAX: Final = 10_000
 """Rectangles that one history answer lists."""
+JOIN_PAIRS_MAX: Final = 10_000
+"""Pairs that one join lists."""
+DIFF_CHANGES_MAX: Final = 1_000
+"""Changes on one page of a difference between two views."""
+VIEWS_MAX: Final = 1_000
+"""Views that a tenant may have pinned at once."""
 LISTED_CLAIMS_MAX: Final = 1_000
 """Claims that one resolution lists in each of its lists: the newest."""
 WAIT_DEFAULT_MS: Final = 5_000
@@ -61,12 +67,17 @@ BUDGET_TOKENS_MAX: Final = 200_000
 # --- fold ------------------------------------------------------------------------------------
 FOLD_EVENTS_MAX: Final = 2_000
 """Events folded in one transaction; a longer backlog takes several."""
+BUILDING_EVENTS_MAX: Final = 500
+"""The same for an epoch that is being built: a new commit waits no longer than that before it is served."""
+DROP_ROWS_MAX: Final = 5_000
+"""Claims, lines and other rows of a dropped epoch deleted in one transaction."""
 EXTRACTED_CLAIMS_MAX: Final = 64
 """Claims that the extractor may read out of one text."""
 
 # One append must fit in one page, or a reader could see half of it; and in one fold.
 assert APPEND_EVENTS_MAX <= PAGE_EVENTS_MAX
 assert APPEND_EVENTS_MAX <= FOLD_EVENTS_MAX
+assert BUILDING_EVENTS_MAX <= FOLD_EVENTS_MAX
 # An event that passes its own bounds must fit in an append.
 assert EVENT_BYTES_MAX <= APPEND_BYTES_MAX
 assert VALUE_BYTES_MAX < EVENT_BYTES_MAX

@@ -36,6 +36,7 @@ from ledger._lines import Cell
 from ledger._long import long_keys
 from ledger._names import claimed_on, first_users
 from ledger._pin import pin
+from ledger._reads_join import Joined, Pair, join
 from ledger._relations import Contracts
 from ledger._timeline import claims_of_cell
 from ledger._verify_cells import CellsReport, verify_cells
@@ -46,11 +47,14 @@ __all__ = [
     "EVERYTHING",
     "CellsReport",
     "History",
+    "Joined",
+    "Pair",
     "Rectangle",
     "Window",
     "claimed_on",
     "first_users",
     "history",
+    "join",
     "known_commits",
     "members_of",
     "occurrences",
