@@ -46,6 +46,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "max_connections": "100",
     "shared_buffers": "128MB",
     "max_wal_size": "1GB",
+    # A file of the write-ahead log that is used again keeps what was in it: a scrub needs it deleted.
+    "wal_recycle": "off",
     # Statements, parameters, keys and rows are content of memories, and content is never logged.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
