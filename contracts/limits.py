@@ -32,6 +32,26 @@ APPEND_BYTES_MAX: Final = 16 * EVENT_BYTES_MAX
 
 CONTRACT_NAMES_MAX: Final = 64
 """Places in a relation contract's authority, names in one place, and rules of supersession."""
+CONTRACTS_MAX: Final = 1_000
+"""Relations that a tenant may have registered contracts of."""
+CONTRACT_TRIES_MAX: Final = 8
+"""Times an append is checked again because contracts were registered meanwhile."""
+
+# --- typed values ----------------------------------------------------------------------------
+NUMBER_CHARACTERS_MAX: Final = 128
+"""Characters of a number that is said as text, with its unit."""
+NUMBER_EXPONENT_MAX: Final = 308
+"""Powers of ten that a number has at most, above and below one: what every JSON reader can hold."""
+UNIT_CHARACTERS_MAX: Final = 64
+"""Characters of a unit."""
+SCHEMA_BYTES_MAX: Final = 4_096
+"""Bytes of a contract's JSON Schema as canonical JSON."""
+SCHEMA_DEPTH_MAX: Final = 16
+"""Levels of lists and objects in it."""
+SCHEMA_PARTS_MAX: Final = 256
+"""Schemas in it, each counted wherever a reference puts it."""
+JSON_PARTS_MAX: Final = 512
+"""Values, lists and objects in one value of type json."""
 
 # --- one erasure -----------------------------------------------------------------------------
 ERASED_EVENTS_MAX: Final = 10_000
@@ -81,5 +101,8 @@ assert BUILDING_EVENTS_MAX <= FOLD_EVENTS_MAX
 # An event that passes its own bounds must fit in an append.
 assert EVENT_BYTES_MAX <= APPEND_BYTES_MAX
 assert VALUE_BYTES_MAX < EVENT_BYTES_MAX
+# A contract is stored as text in a value, where each quotation mark takes two bytes.
+assert 2 * SCHEMA_BYTES_MAX < VALUE_BYTES_MAX
+assert UNIT_CHARACTERS_MAX < NUMBER_CHARACTERS_MAX
 assert BUDGET_DEFAULT_TOKENS <= BUDGET_TOKENS_MAX
 assert WAIT_DEFAULT_MS <= WAIT_MS_MAX
