@@ -12,6 +12,7 @@ __all__ = [
     "answers",
     "claims",
     "contexts",
+    "erasure_wire",
     "erasures",
     "errors",
     "events",

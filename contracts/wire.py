@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, SerializerFunctionWrapHan
 
 from contracts import limits
 from contracts._wire import Wire
+from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
 from contracts.events import EventDraft, storable
 from contracts.relation_wire import ContractAnswer, ContractRequest
 from contracts.reports import DoctorAnswer, ReadyAnswer, StatusAnswer
@@ -370,6 +371,8 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "contract-answer": ContractAnswer,
     "contract-request": ContractRequest,
     "doctor-answer": DoctorAnswer,
+    "erasure-answer": ErasureAnswer,
+    "erasure-request": ErasureBody,
     "error-answer": ErrorAnswer,
     "event": EventDraft,
     "event-answer": EventAnswer,
@@ -379,6 +382,7 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "receipt-answer": ReceiptAnswer,
     "replay-answer": ReplayAnswer,
     "resolve-answer": ResolveAnswer,
+    "scrub-answer": ScrubAnswer,
     "status-answer": StatusAnswer,
     "tenant-answer": TenantAnswer,
     "token-answer": TokenAnswer,

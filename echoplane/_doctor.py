@@ -11,6 +11,7 @@ from contracts.errors import EchoplaneError
 from contracts.reports import CheckAnswer, DoctorAnswer, StatusAnswer
 from echoplane._embedded import Servers, find_servers
 from echoplane._folders import SYSTEM_FOLDER, DataFolder, programs, server_user
+from echoplane._scrub import read_scrub
 from echoplane._settings import Settings
 from echoplane._status import read_status
 from echoplane._tokens import LOCAL_TOKEN_FILE
@@ -29,6 +30,7 @@ async def examine(settings: Settings) -> DoctorAnswer:
         checks += await _check_servers(settings, expected=status.mode != "down")
         checks += _check_roles(status, folder)
         checks += _check_tenants(status)
+        checks.append(_check_scrub(folder))
     return DoctorAnswer(ok=all(check.ok for check in checks), checks=checks)
 
 
@@ -117,6 +119,17 @@ def _check_roles(status: StatusAnswer, folder: DataFolder) -> Iterator[CheckAnsw
             yield _bad(role.role, f"runs, after {role.restarts} restarts", f"read {log}")
         else:
             yield _good(role.role, f"runs as process {role.pid}")
+
+
+def _check_scrub(folder: DataFolder) -> CheckAnswer:
+    scrub = read_scrub(folder)
+    if scrub.state == "pending":
+        found = f"what was erased is still in the files: {scrub.failure or 'not scrubbed yet'}"
+        return _bad("scrub", found, "echoplane scrub")
+    left = [place.place for place in scrub.places if place.state == "operator"]
+    if left:
+        return _good("scrub", f"yours to see to, by docs/erasure.md: {', '.join(left)}")
+    return _good("scrub", "nothing that was erased waits for its scrub")
 
 
 def _check_tenants(status: StatusAnswer) -> Iterator[CheckAnswer]:

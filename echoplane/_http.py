@@ -23,6 +23,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from contracts.erasure_wire import ErasureBody
 from contracts.errors import BadRequest, EchoplaneError, Fault, Forbidden, NotFound
 from contracts.wire import AppendRequest, AskRequest
 from echoplane._failures import error_answer, http_status, refusal
@@ -66,6 +67,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
         bodies: list[tuple[type[BaseModel], JsonSchemaMode]] = [
             (AppendRequest, "validation"),
             (AskRequest, "validation"),
+            (ErasureBody, "validation"),
         ]
         _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")
         document["components"]["schemas"] |= found["$defs"]

@@ -28,6 +28,7 @@ from contracts.errors import EchoplaneError, Unavailable
 from echoplane._embedded import ensure_servers, stop_servers
 from echoplane._folders import DataFolder
 from echoplane._processes import LOG_BYTES_MAX, ProcessRecord
+from echoplane._scrub import keep_settled
 from echoplane._settings import Settings
 from echoplane._state import (
     STATE_FILE,
@@ -86,6 +87,7 @@ class Supervisor:
         self._servers: tuple[ProcessRecord, ...] = ()
         self._folder_gone = False
         self._roles: dict[Role, asyncio.Task[None]] = {}
+        self._scrubbing: asyncio.Task[None] | None = None
         self._wanted = set(Role) if mode is Mode.UP else set(roles)
         own = ProcessRecord.of(os.getpid())
         assert own is not None
@@ -159,6 +161,7 @@ class Supervisor:
 
             await upgrade(servers.database.owner)
         self._say(ready=True)
+        self._scrubbing = asyncio.create_task(keep_settled(self._settings))
         self._take_wishes()
         log.info("plane_started", mode=self._state.mode.value)
 
@@ -257,6 +260,10 @@ class Supervisor:
 
     async def _stop(self) -> None:
         self._stopping.set()
+        if self._scrubbing is not None:
+            # Cut off anywhere, it stays owed and is begun again.
+            self._scrubbing.cancel()
+            await asyncio.gather(self._scrubbing, return_exceptions=True)
         if self._folder_gone:
             await self._end_without_folder()
             return
