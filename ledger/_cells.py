@@ -1,4 +1,4 @@
-"""Lines and cells in their tables: read for a fold, written once at its end."""
+"""Lines and cells as they stand in their tables; a fold writes them by `_rows`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from ledger._intervals import bound, lower, upper
+from ledger._intervals import lower, upper
 from ledger._keys import TenantKeys
-from ledger._lines import Cell, Line, Tail
+from ledger._lines import Cell
 from ledger._timeline import Segment
 from ledger._world import Key
 
@@ -65,30 +65,6 @@ _RELATIONS_OF: Final = sa.text(
 _KEYS_ON: Final = sa.text(
     "SELECT DISTINCT entity, relation FROM line WHERE tenant = :tenant AND epoch = :epoch "
     "AND relation = ANY(CAST(:relations AS text[]))"
-)
-
-_INSERT_LINES: Final = sa.text(
-    "INSERT INTO line (tenant, epoch, entity, relation, part, tail) "
-    "SELECT :tenant, :epoch, entity, relation, part, tail FROM unnest(CAST(:entities AS text[]), "
-    "CAST(:relations AS text[]), CAST(:parts AS text[]), CAST(:tails AS bytea[])) "
-    "AS n(entity, relation, part, tail) RETURNING line, entity, relation, part"
-)
-_UPDATE_TAILS: Final = sa.text(
-    "UPDATE line l SET tail = n.tail FROM unnest(CAST(:lines AS bigint[]), CAST(:tails AS bytea[])) "
-    "AS n(line, tail) WHERE l.tenant = :tenant AND l.line = n.line"
-)
-_CLOSE: Final = sa.text(
-    "UPDATE cell c SET known = int8range(lower(c.known), n.known_to) "
-    "FROM unnest(CAST(:cells AS bigint[]), CAST(:known_to AS bigint[])) AS n(cell, known_to) "
-    "WHERE c.tenant = :tenant AND c.cell = n.cell"
-)
-_INSERT_CELLS: Final = sa.text(
-    "INSERT INTO cell (tenant, line, valid, known, state, claims) "
-    "SELECT :tenant, line, tstzrange(valid_from, valid_to), int8range(known_from, known_to), state, "
-    "CAST(claims AS bytea[]) FROM unnest(CAST(:lines AS bigint[]), CAST(:valid_from AS timestamptz[]), "
-    "CAST(:valid_to AS timestamptz[]), CAST(:known_from AS bigint[]), CAST(:known_to AS bigint[]), "
-    "CAST(:states AS text[]), CAST(:claims AS text[])) "
-    "AS n(line, valid_from, valid_to, known_from, known_to, state, claims)"
 )
 
 
@@ -202,66 +178,6 @@ class Cells:
             )
         return found
 
-    async def write(self, lines: Sequence[Line]) -> None:
-        """Write what became of the lines: new ones, tails, closed cells, and new cells."""
-        new = [line for line in lines if line.line_id is None]
-        moved = [line for line in lines if line.line_id is not None and line.tail != line.stored_tail]
-        if new:
-            parameters = {
-                "tenant": self.tenant,
-                "epoch": self.epoch,
-                "entities": [line.entity for line in new],
-                "relations": [line.relation for line in new],
-                "parts": [line.part for line in new],
-                "tails": [_stored(line.tail) for line in new],
-            }
-            by_name = {(line.entity, line.relation, line.part): line for line in new}
-            for row in await self.conn.execute(_INSERT_LINES, parameters):
-                by_name[row.entity, row.relation, row.part].line_id = row.line
-        if moved:
-            await self.conn.execute(
-                _UPDATE_TAILS,
-                {
-                    "tenant": self.tenant,
-                    "lines": [line.line_id for line in moved],
-                    "tails": [_stored(line.tail) for line in moved],
-                },
-            )
-        closed = sorted(pair for line in lines for pair in line.closed)
-        if closed:
-            await self.conn.execute(
-                _CLOSE,
-                {
-                    "tenant": self.tenant,
-                    "cells": [cell for cell, _ in closed],
-                    "known_to": [commit for _, commit in closed],
-                },
-            )
-        await self._insert_cells(lines)
-
-    async def _insert_cells(self, lines: Sequence[Line]) -> None:
-        cells = [
-            (line, cell)
-            for line in lines
-            for cell in [*line.passed, *line.cells.values()]
-            if cell.cell_id is None
-        ]
-        if not cells:
-            return
-        await self.conn.execute(
-            _INSERT_CELLS,
-            {
-                "tenant": self.tenant,
-                "lines": [line.line_id for line, _ in cells],
-                "valid_from": [bound(cell.segment.start) for _, cell in cells],
-                "valid_to": [bound(cell.segment.end) for _, cell in cells],
-                "known_from": [cell.known_from for _, cell in cells],
-                "known_to": [cell.known_to for _, cell in cells],
-                "states": [cell.segment.state for _, cell in cells],
-                "claims": [_array(cell.segment.claims) for _, cell in cells],
-            },
-        )
-
 
 def stored_part(part: str, keys: TenantKeys) -> str:
     """Return a part as it is stored: a long one would not fit in an index row, so its keyed digest."""
@@ -278,12 +194,3 @@ def _row_of(row: Any) -> LineRow:  # noqa: ANN401 — a row
         part=row.part,
         tail=None if row.tail is None else bytes(row.tail),
     )
-
-
-def _stored(tail: Tail | None) -> bytes | None:
-    return None if tail is None else tail.stored()
-
-
-def _array(claims: Sequence[str]) -> str:
-    """Write an array of bytes as its literal: an array of arrays could not be told apart again."""
-    return "{" + ",".join(f'"\\\\x{claim}"' for claim in claims) + "}"

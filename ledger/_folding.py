@@ -56,6 +56,10 @@ class Folding:
         self._identity_claims: list[Claim] = []
         self._merges = NO_MERGES
         self._normals = Normals({})
+        self._of_relation: dict[str, RelationContract] = {}
+        self._normal_of: dict[tuple[str, str], str] = {}
+        self._digest_of: dict[str, str] = {}
+        self._rank_of: dict[tuple[str, str, str], tuple[int, bool]] = {}
         self._paired: set[str] = set()
         self._beneath: set[Key] = set()
 
@@ -75,6 +79,8 @@ class Folding:
     def register(self, contract: RelationContract) -> None:
         """Take in a contract of a relation that nothing was claimed on yet."""
         self.contracts = self.contracts.with_registered([contract])
+        for known in (self._of_relation, self._normal_of, self._rank_of):
+            known.clear()
         # What was replayed so far knows the contracts of before.
         self._worlds.clear()
 
@@ -139,19 +145,13 @@ class Folding:
         self, claims: Sequence[Claim], touched: dict[Key, list[Claim]]
     ) -> set[Key]:
         """Return the keys that a change of who is one with whom makes new; none if nothing changed."""
-        own = {claim.claim_id: self._keys_bound([claim], NO_MERGES) for claim in claims}
-        about = [
-            claim
-            for claim in claims
-            if any(key[1] in IDENTITY or key in self._beneath for key in own[claim.claim_id])
-        ]
+        about = [claim for claim in claims if self._is_about_identity(claim)]
         if not about:
             return set()
         before = self._merges
         known = {claim.claim_id: claim for claim in [*self._identity_claims, *about]}
         if any(bears_elsewhere(claim) for claim in about):
-            bound = {key for claim in about for key in own[claim.claim_id]}
-            known |= (await self._piece(bound, NO_MERGES))[0]
+            known |= (await self._piece(self._keys_bound(about, NO_MERGES), NO_MERGES))[0]
         self._identity_claims = sorted(known.values(), key=lambda claim: claim.position)
         self._note_identity()
         moved = moved_between(before, self._merges)
@@ -159,6 +159,12 @@ class Folding:
             return set()
         self._worlds.clear()
         return await self._all_keys_of(moved, touched)
+
+    def _is_about_identity(self, claim: Claim) -> bool:
+        keys = self.reach.get(claim.claim_id, set())
+        if claim.relation != NO_KEY:
+            keys = keys | {(claim.entity, claim.relation)}
+        return any(key[1] in IDENTITY or key in self._beneath for key in keys)
 
     async def _all_keys_of(self, entities: set[str], touched: dict[Key, list[Claim]]) -> set[Key]:
         """Return every key of these entities, and of any entity on relations whose values are entities."""
@@ -176,6 +182,7 @@ class Folding:
     def _note_identity(self) -> None:
         self._merges = identity_of(self._identity_claims, self.contracts)
         self._normals = Normals(self._merges.identity.root)
+        self._normal_of.clear()
         self._paired = names_paired(self._identity_claims)
         self._beneath = {(claim.entity, claim.relation) for claim in self._identity_claims}
 
@@ -183,7 +190,7 @@ class Folding:
 
     def _by_tail(self, key: Key, claims: Sequence[Claim], commit: int) -> bool:
         """Append to the key's lines where their tails decide; False elsewhere: work the commit out."""
-        contract = self.contracts.of(key[1])
+        contract = self._contract(key[1])
         if contract.cardinality == Cardinality.OCCURRENCE:
             return False
         if key in self._reached_keys or key[0] in self._paired:
@@ -202,7 +209,7 @@ class Folding:
         ):
             return False
         source_class = class_of(claim.source, entity=key[0], relation=key[1], identity=self._merges.identity)
-        rank, any_rule = rank_and_rule(contract, actor_id=claim.source.actor_id, source_class=source_class)
+        rank, any_rule = self._rank(contract, claim.source.actor_id, source_class)
         value = ENDED if claim.stance == Stance.END else self._normal(claim, contract)
         incoming = Incoming(
             claim=claim,
@@ -221,11 +228,36 @@ class Folding:
             return None
         return stored_part(self._normal(claim, contract), self._reader.keys)
 
+    # What many claims of a fold have in common is worked out once for each fold.
+
+    def _contract(self, relation: str) -> RelationContract:
+        found = self._of_relation.get(relation)
+        if found is None:
+            found = self._of_relation[relation] = self.contracts.of(relation)
+        return found
+
+    def _rank(self, contract: RelationContract, actor_id: str, source_class: str) -> tuple[int, bool]:
+        name = (contract.relation, actor_id, source_class)
+        found = self._rank_of.get(name)
+        if found is None:
+            found = rank_and_rule(contract, actor_id=actor_id, source_class=source_class)
+            self._rank_of[name] = found
+        return found
+
     def _normal(self, claim: Claim, contract: RelationContract) -> str:
-        return self._normals.of(claim.value, contract)
+        if not isinstance(claim.value, str):
+            return self._normals.of(claim.value, contract)
+        name = (contract.relation, claim.value)
+        found = self._normal_of.get(name)
+        if found is None:
+            found = self._normal_of[name] = self._normals.of(claim.value, contract)
+        return found
 
     def _digest(self, text: str) -> str:
-        return self._reader.keys.digest(text.encode()).hex()
+        found = self._digest_of.get(text)
+        if found is None:
+            found = self._digest_of[text] = self._reader.keys.digest(text.encode()).hex()
+        return found
 
     # --- from claims ------------------------------------------------------------------------
 
@@ -373,7 +405,7 @@ class Folding:
         many: set[Key] = set()
         for claim in claims:
             key = (claim.entity, claim.relation)
-            contract = self.contracts.of(claim.relation)
+            contract = self._contract(claim.relation)
             if claim.relation == NO_KEY or contract.cardinality == Cardinality.OCCURRENCE:
                 continue
             part = self._part_of(claim, contract)

@@ -187,13 +187,14 @@ class Line:
         if not repeats:
             self._close(last, commit)
             if last.start < start:
-                self._open(replace(last, end=start), commit)
+                ended = Segment(start=last.start, end=start, state=last.state, claims=last.claims)
+                self._open(ended, commit)
             self._open(_segment(incoming, start, FOREVER), commit)
-        actor_id = tail.actor_id if tail.actor_id == incoming.claim.source.actor_id else None
-        self.tail = replace(
-            tail,
-            actor_id=actor_id,
+        self.tail = Tail(
+            rank=tail.rank,
+            actor_id=tail.actor_id if tail.actor_id == incoming.claim.source.actor_id else None,
             replaces_any=tail.replaces_any and incoming.replaces_any,
+            first=tail.first,
             latest=max(tail.latest, start),
             value=incoming.value,
         )

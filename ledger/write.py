@@ -9,7 +9,6 @@ Does not promise: that a claim is true, or stands. Ask `resolve`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,7 +23,6 @@ from contracts.ports import Projector
 from contracts.relations import RelationContract
 from contracts.times import KnownAt
 from ledger._cells import Cells
-from ledger._claims import row_of
 from ledger._database import Database
 from ledger._digest import ledger_digest
 from ledger._folding import Folding
@@ -40,9 +38,10 @@ from ledger._registry import (
     store_contract,
 )
 from ledger._relations import Contracts
+from ledger._rows import Rows
 from ledger._tenants import tenant_keys
 from ledger._verify_claims import ClaimsReport, verify_claims
-from ledger._world import Key, Reader
+from ledger._world import Reader
 
 __all__ = [
     "CONTRACT",
@@ -80,20 +79,6 @@ _POISON: Final = sa.text(
     "ON CONFLICT (tenant, epoch, position) DO UPDATE SET error = excluded.error, "
     "attempts = dead_letter.attempts + 1, last_at = excluded.last_at RETURNING attempts"
 )
-_INSERT_CLAIMS: Final = sa.text(
-    "INSERT INTO claim (tenant, epoch, claim_id, position, ordinal, commit, event_id, entity, relation, "
-    "stance, body, seal) SELECT :tenant, :epoch, * FROM unnest(CAST(:claim_id AS bytea[]), "
-    "CAST(:position AS bigint[]), CAST(:ordinal AS integer[]), CAST(:commit AS bigint[]), "
-    "CAST(:event_id AS text[]), CAST(:entity AS text[]), CAST(:relation AS text[]), "
-    "CAST(:stance AS text[]), CAST(:body AS bytea[]), CAST(:seal AS bytea[]))"
-)
-_INSERT_REACH: Final = sa.text(
-    "INSERT INTO reach (tenant, epoch, entity, relation, claim_id) SELECT :tenant, :epoch, * "
-    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:claim_ids AS bytea[]))"
-)
-_COLUMNS: Final = (
-    "claim_id", "position", "ordinal", "commit", "event_id", "entity", "relation", "stance", "body", "seal",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +202,10 @@ async def _fold(
         projected, late = await _project(reader, batch, projector, contracts)
         folding = Folding(reader, cells, contracts)
         claims = await _apply(folding, batch, projected)
-        await _write(reader, folding, cells, claims)
+        rows = Rows(conn=conn, keys=keys, epoch=cursor.epoch)
+        await rows.claims(claims)
+        await rows.reach(folding.reach)
+        await rows.lines(folding.lines)
         for commit, found in projected.items():
             for contract in found.contracts:
                 await store_contract(conn, keys, contract, epoch=cursor.epoch, commit=commit)
@@ -344,29 +332,6 @@ async def _apply(folding: Folding, batch: _Batch, projected: dict[int, _Projecte
         # Erased events at the end have nothing to apply.
         batch.commit, batch.position = batch.last_commit, batch.last_position
     return claims
-
-
-async def _write(reader: Reader, folding: Folding, cells: Cells, claims: Sequence[Claim]) -> None:
-    conn, keys, epoch = reader.conn, reader.keys, reader.epoch
-    if claims:
-        rows = [row_of(claim, tenant=keys.tenant, keys=keys) for claim in claims]
-        columns = {name: [row[name] for row in rows] for name in _COLUMNS}
-        await conn.execute(_INSERT_CLAIMS, {"tenant": keys.tenant, "epoch": epoch, **columns})
-    reach: list[tuple[Key, str]] = [
-        (key, claim_id) for claim_id, reached in folding.reach.items() for key in sorted(reached)
-    ]
-    if reach:
-        await conn.execute(
-            _INSERT_REACH,
-            {
-                "tenant": keys.tenant,
-                "epoch": epoch,
-                "entities": [key[0] for key, _ in reach],
-                "relations": [key[1] for key, _ in reach],
-                "claim_ids": [bytes.fromhex(claim_id) for _, claim_id in reach],
-            },
-        )
-    await cells.write(folding.lines)
 
 
 # --- poison --------------------------------------------------------------------------------------

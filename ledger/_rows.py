@@ -1,0 +1,153 @@
+"""The rows that a fold makes: claims, what they reach, lines and cells, each kind written at one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.claims import Claim
+from ledger._arrays import binaries, instants, numbers, texts
+from ledger._claims import row_of
+from ledger._intervals import bound
+from ledger._keys import TenantKeys
+from ledger._lines import Cell, Line, Tail
+from ledger._world import Key
+
+_CLAIMS: Final = sa.text(
+    "INSERT INTO claim (tenant, epoch, claim_id, position, ordinal, commit, event_id, entity, relation, "
+    "stance, body, seal) SELECT :tenant, :epoch, * FROM unnest(CAST(:claim_ids AS bytea[]), "
+    "CAST(:positions AS bigint[]), CAST(:ordinals AS integer[]), CAST(:commits AS bigint[]), "
+    "CAST(:event_ids AS text[]), CAST(:entities AS text[]), CAST(:relations AS text[]), "
+    "CAST(:stances AS text[]), CAST(:bodies AS bytea[]), CAST(:seals AS bytea[]))"
+)
+_REACH: Final = sa.text(
+    "INSERT INTO reach (tenant, epoch, entity, relation, claim_id) SELECT :tenant, :epoch, * "
+    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:claim_ids AS bytea[]))"
+)
+_LINES: Final = sa.text(
+    "INSERT INTO line (tenant, epoch, entity, relation, part, tail) "
+    "SELECT :tenant, :epoch, entity, relation, part, tail FROM unnest(CAST(:entities AS text[]), "
+    "CAST(:relations AS text[]), CAST(:parts AS text[]), CAST(:tails AS bytea[])) "
+    "AS n(entity, relation, part, tail) RETURNING line, entity, relation, part"
+)
+_TAILS: Final = sa.text(
+    "UPDATE line l SET tail = n.tail FROM unnest(CAST(:lines AS bigint[]), CAST(:tails AS bytea[])) "
+    "AS n(line, tail) WHERE l.tenant = :tenant AND l.line = n.line"
+)
+_CLOSE: Final = sa.text(
+    "UPDATE cell c SET known = int8range(lower(c.known), n.known_to) "
+    "FROM unnest(CAST(:cells AS bigint[]), CAST(:known_to AS bigint[])) AS n(cell, known_to) "
+    "WHERE c.tenant = :tenant AND c.cell = n.cell"
+)
+_CELLS: Final = sa.text(
+    "INSERT INTO cell (tenant, line, valid, known, state, claims) "
+    "SELECT :tenant, line, tstzrange(valid_from, valid_to), int8range(known_from, known_to), state, "
+    "CAST(claims AS bytea[]) FROM unnest(CAST(:lines AS bigint[]), CAST(:valid_from AS timestamptz[]), "
+    "CAST(:valid_to AS timestamptz[]), CAST(:known_from AS bigint[]), CAST(:known_to AS bigint[]), "
+    "CAST(:states AS text[]), CAST(:claims AS text[])) "
+    "AS n(line, valid_from, valid_to, known_from, known_to, state, claims)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Writes rows of one tenant and epoch, in the caller's transaction."""
+
+    conn: AsyncConnection
+    keys: TenantKeys
+    epoch: int
+
+    async def claims(self, claims: Sequence[Claim]) -> None:
+        """Write claims, sealed."""
+        if not claims:
+            return
+        rows = [row_of(claim, tenant=self.keys.tenant, keys=self.keys) for claim in claims]
+        await self._execute(
+            _CLAIMS,
+            epoch=self.epoch,
+            claim_ids=binaries(row["claim_id"] for row in rows),
+            positions=numbers(row["position"] for row in rows),
+            ordinals=numbers(row["ordinal"] for row in rows),
+            commits=numbers(row["commit"] for row in rows),
+            event_ids=texts(row["event_id"] for row in rows),
+            entities=texts(row["entity"] for row in rows),
+            relations=texts(row["relation"] for row in rows),
+            stances=texts(row["stance"] for row in rows),
+            bodies=binaries(row["body"] for row in rows),
+            seals=binaries(row["seal"] for row in rows),
+        )
+
+    async def reach(self, reached: Mapping[str, set[Key]]) -> None:
+        """Write which keys claims bear on beside their own, by claim id."""
+        pairs = [(key, claim_id) for claim_id, keys in reached.items() for key in sorted(keys)]
+        if pairs:
+            await self._execute(
+                _REACH,
+                epoch=self.epoch,
+                entities=texts(key[0] for key, _ in pairs),
+                relations=texts(key[1] for key, _ in pairs),
+                claim_ids=binaries(bytes.fromhex(claim_id) for _, claim_id in pairs),
+            )
+
+    async def lines(self, lines: Sequence[Line]) -> None:
+        """Write what became of the lines: new ones, tails, closed cells, and new cells."""
+        new = [line for line in lines if line.line_id is None]
+        moved = [line for line in lines if line.line_id is not None and line.tail != line.stored_tail]
+        if new:
+            by_name = {(line.entity, line.relation, line.part): line for line in new}
+            rows = await self._execute(
+                _LINES,
+                epoch=self.epoch,
+                entities=texts(line.entity for line in new),
+                relations=texts(line.relation for line in new),
+                parts=texts(line.part for line in new),
+                tails=binaries(_stored(line.tail) for line in new),
+            )
+            for row in rows:
+                by_name[row.entity, row.relation, row.part].line_id = row.line
+        if moved:
+            await self._execute(
+                _TAILS,
+                lines=numbers(line.line_id for line in moved),
+                tails=binaries(_stored(line.tail) for line in moved),
+            )
+        closed = sorted(pair for line in lines for pair in line.closed)
+        if closed:
+            await self._execute(
+                _CLOSE,
+                cells=numbers(cell for cell, _ in closed),
+                known_to=numbers(commit for _, commit in closed),
+            )
+        await self._cells(
+            [
+                (line, cell)
+                for line in lines
+                for cell in [*line.passed, *line.cells.values()]
+                if cell.cell_id is None
+            ]
+        )
+
+    async def _cells(self, cells: Sequence[tuple[Line, Cell]]) -> None:
+        if cells:
+            await self._execute(
+                _CELLS,
+                lines=numbers(line.line_id for line, _ in cells),
+                valid_from=instants(bound(cell.segment.start) for _, cell in cells),
+                valid_to=instants(bound(cell.segment.end) for _, cell in cells),
+                known_from=numbers(cell.known_from for _, cell in cells),
+                known_to=numbers(cell.known_to for _, cell in cells),
+                states=texts(cell.segment.state for _, cell in cells),
+                # An array of arrays could not be told apart again: each is a literal within one.
+                claims=texts(binaries(map(bytes.fromhex, cell.segment.claims)) for _, cell in cells),
+            )
+
+    async def _execute(self, statement: sa.TextClause, **values: str | int) -> sa.CursorResult[Any]:
+        return await self.conn.execute(statement, {"tenant": self.keys.tenant, **values})
+
+
+def _stored(tail: Tail | None) -> bytes | None:
+    return None if tail is None else tail.stored()
