@@ -69,6 +69,8 @@ VIEWS_MAX: Final = 1_000
 """Views that a tenant may have pinned at once."""
 LISTED_CLAIMS_MAX: Final = 1_000
 """Claims that one resolution lists in each of its lists: the newest."""
+CASES_BYTES_MAX: Final = 67_108_864
+"""Bytes of one file of conformance cases."""
 WAIT_DEFAULT_MS: Final = 5_000
 """How long a read waits for a commit to be folded before it answers `NotYet`."""
 WAIT_MS_MAX: Final = 30_000

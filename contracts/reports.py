@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from contracts._wire import Wire
 
@@ -67,3 +67,31 @@ class ReadyAnswer(Wire):
 
     ready: bool
     parts: dict[str, str]
+
+
+class MismatchAnswer(Wire):
+    """
+    Where a ledger and a case differ: what the case expects and what the ledger has.
+
+    `error` says instead why there is nothing to compare: the case is not of its format, or was refused.
+    """
+
+    case: str
+    where: str
+    expected: Any
+    found: Any
+    error: str | None
+
+
+class ConformanceAnswer(Wire):
+    """
+    How a file of cases went. Each query agreed, is among the `mismatched`, or is not applicable.
+
+    `mismatched` also counts what was accepted or refused against the case's word.
+    """
+
+    cases: int
+    queries: int
+    agreed: int
+    mismatched: int
+    not_applicable: int
