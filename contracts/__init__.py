@@ -28,6 +28,7 @@ __all__ = [
     "resolutions",
     "times",
     "trails",
+    "values",
     "views",
     "wire",
 ]

@@ -17,10 +17,10 @@ from contracts.resolutions import Conflict, MissingReason, Rival
 from ledger._decide import Side, State, judge
 from ledger._entries import NOBODY, Entry, Identity, input_withdrawn
 from ledger._relations import Contracts
-from ledger._values import normal_form
+from ledger._values import spelt_form
 from ledger._withdrawal import Replay
 
-_SAME = normal_form(SAME_AS, "nfc_trim")
+_SAME = spelt_form(SAME_AS, "nfc_trim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from ledger._decide import State
 from ledger._identity import Merges
 from ledger._lines import Cell
 from ledger._relations import Contracts
-from ledger._values import normal_form
+from ledger._values import Normals
 from ledger._world import Key, Reader
 
 SHOWN_MAX: Final = 100
@@ -164,4 +164,5 @@ def _says(claim: Claim, other: Claim, contract: RelationContract) -> bool:
     ends = (claim.stance == Stance.END, other.stance == Stance.END)
     if any(ends):
         return all(ends)
-    return normal_form(claim.value, contract.normalizer) == normal_form(other.value, contract.normalizer)
+    normals = Normals({})
+    return normals.of(claim.value, contract) == normals.of(other.value, contract)

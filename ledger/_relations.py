@@ -10,31 +10,38 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from contracts.claims import ASSISTANT, DERIVED, OPERATOR, SELF, SENSOR, USER, ValidityKind
 from contracts.errors import BadRequest
+from contracts.events import is_name
 from contracts.identity import IDENTITY as _IDENTITY
 from contracts.identity import SAME_AS
 from contracts.lexicon import CARDINALITY_OF
+from contracts.limits import CONTRACT_NAMES_MAX
 from contracts.relations import (
     ACTOR,
     CLASS,
+    CONFLICT_WINDOW_MAX,
     OTHERS,
+    SPELT,
     Cardinality,
     RelationContract,
     Supersession,
+    ValueType,
     default_contract,
 )
+from contracts.values import NotOfType
 from ledger._claims import canonical
+from ledger._schemas import check_schema
+from ledger._units import UNITS_VERSION, check_unit
 from ledger._values import NORMALIZERS
 
 IDENTITY: Final = _IDENTITY
 """Their contract is fixed: nobody is `self` on them."""
 
-VALUE_TYPES: Final = frozenset(
-    {"entity", "text", "number", "instant", "date", "interval", "boolean", "place", "json"}
-)
+_FORMAT: Final = 2
+"""Of a stored contract. The first knew no units and no schemas, and took any value for every type."""
 
 _CLASSES: Final = frozenset({SELF, OPERATOR, USER, SENSOR, ASSISTANT, DERIVED, OTHERS})
 
@@ -66,7 +73,9 @@ def unregistered(relation: str) -> RelationContract:
 _IDENTITY_CONTRACT: Final = RelationContract(
     relation=SAME_AS,
     cardinality=Cardinality.ONE,
-    value_type="entity",
+    value_type=ValueType.ENTITY,
+    unit=None,
+    schema=None,
     validity=ValidityKind.SPAN,
     authority=((OPERATOR,), (OTHERS,), (ASSISTANT,), (DERIVED,)),
     supersession=((SENSOR, Supersession.ANY), (OTHERS, Supersession.SAME_SOURCE)),
@@ -108,47 +117,66 @@ def replaces_any(contract: RelationContract, source_class: str) -> bool:
 
 def contract_bytes(contract: RelationContract) -> bytes:
     """Return the contract as canonical JSON."""
-    return canonical(
-        {
-            "relation": contract.relation,
-            "cardinality": contract.cardinality.value,
-            "value_type": contract.value_type,
-            "validity": contract.validity.value,
-            "authority": [list(names) for names in contract.authority],
-            "supersession": [[name, rule.value] for name, rule in contract.supersession],
-            "conflict_window_us": contract.conflict_window // timedelta(microseconds=1),
-            "normalizer": contract.normalizer,
-        }
-    )
+    form: dict[str, Any] = {
+        "format": _FORMAT,
+        "relation": contract.relation,
+        "cardinality": contract.cardinality.value,
+        "value_type": ValueType(contract.value_type).value,
+        "validity": contract.validity.value,
+        "authority": [list(names) for names in contract.authority],
+        "supersession": [[name, rule.value] for name, rule in contract.supersession],
+        "conflict_window_us": contract.conflict_window // timedelta(microseconds=1),
+        "normalizer": contract.normalizer,
+    }
+    if contract.unit is not None:
+        form |= {"unit": contract.unit, "units": UNITS_VERSION}
+    if contract.schema is not None:
+        form["schema"] = contract.schema
+    return canonical(form)
 
 
 def contract_of(form: bytes) -> RelationContract:
     """
-    Return the contract of its canonical JSON.
+    Return the contract of its canonical JSON, of this format or an older one.
 
     Raises:
         BadRequest: A field is missing, unknown or has a value that no contract can have.
     """
     try:
-        fields = json.loads(form)
-        contract = RelationContract(
-            relation=fields.pop("relation"),
-            cardinality=Cardinality(fields.pop("cardinality")),
-            value_type=fields.pop("value_type"),
-            validity=ValidityKind(fields.pop("validity")),
-            authority=tuple(tuple(map(_text, names)) for names in fields.pop("authority")),
-            supersession=tuple(
-                (_text(name), Supersession(rule)) for name, rule in fields.pop("supersession")
-            ),
-            conflict_window=timedelta(microseconds=fields.pop("conflict_window_us")),
-            normalizer=fields.pop("normalizer"),
-        )
+        contract = _read(json.loads(form))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadRequest(field="relation", reason=f"not a relation contract: {error}") from error
-    if fields:
-        raise BadRequest(field="relation", reason=f"unknown fields: {', '.join(sorted(fields))}")
-    check_contract(contract)
+    _check_fields(contract)
     return contract
+
+
+def _read(fields: dict[str, Any]) -> RelationContract:
+    if "format" not in fields:
+        fields = _lifted(fields)
+    unit, schema = fields.pop("unit", None), fields.pop("schema", None)
+    if fields.pop("format") != _FORMAT or (unit is not None and fields.pop("units") != UNITS_VERSION):
+        raise ValueError("of another format or table of units")
+    contract = RelationContract(
+        relation=fields.pop("relation"),
+        cardinality=Cardinality(fields.pop("cardinality")),
+        value_type=ValueType(fields.pop("value_type")),
+        unit=None if unit is None else _text(unit),
+        schema=None if schema is None else _text(schema),
+        validity=ValidityKind(fields.pop("validity")),
+        authority=tuple(tuple(map(_text, names)) for names in fields.pop("authority")),
+        supersession=tuple((_text(name), Supersession(rule)) for name, rule in fields.pop("supersession")),
+        conflict_window=timedelta(microseconds=fields.pop("conflict_window_us")),
+        normalizer=fields.pop("normalizer"),
+    )
+    if fields:
+        raise ValueError(f"unknown fields: {', '.join(sorted(fields))}")
+    return contract
+
+
+def _lifted(fields: dict[str, Any]) -> dict[str, Any]:
+    # Then a type was a word: under each any value was taken, and compared as it is under `any`.
+    typed = fields["value_type"] == ValueType.ENTITY
+    return fields | {"format": _FORMAT, "value_type": ValueType.ENTITY if typed else ValueType.ANY}
 
 
 def _text(value: object) -> str:
@@ -164,21 +192,63 @@ def check_contract(contract: RelationContract) -> None:
     Raises:
         BadRequest: With the field and the reason.
     """
+    _check_fields(contract)
+    # Not where a stored one is read again: its unit takes the library of units, which loads slowly.
+    try:
+        if contract.unit is not None:
+            check_unit(contract.unit)
+    except NotOfType as error:
+        raise BadRequest(field="unit", reason=str(error)) from error
+    try:
+        if contract.schema is not None:
+            check_schema(contract.schema)
+    except NotOfType as error:
+        raise BadRequest(field="schema", reason=str(error)) from error
+
+
+def _check_fields(contract: RelationContract) -> None:
     if contract.relation in IDENTITY:
         raise BadRequest(field="relation", reason="the contract of entity identity is fixed")
-    if contract.value_type not in VALUE_TYPES:
-        raise BadRequest(field="value_type", reason=f"one of {', '.join(sorted(VALUE_TYPES))}")
+    if not is_name(contract.relation):
+        raise BadRequest(field="relation", reason="is no name: empty or too long")
+    if contract.value_type not in set(ValueType):
+        raise BadRequest(field="value_type", reason=f"one of {', '.join(ValueType)}")
+    _check_details(contract)
+    if not timedelta(0) <= contract.conflict_window <= CONFLICT_WINDOW_MAX:
+        raise BadRequest(field="conflict_window", reason=f"from 0 to {CONFLICT_WINDOW_MAX.days} days")
+    _check_authority(contract)
+    classes = [name for name, _ in contract.supersession]
+    if len(classes) > CONTRACT_NAMES_MAX or not all(map(is_name, classes)):
+        raise BadRequest(field="supersession", reason=f"at most {CONTRACT_NAMES_MAX} classes, by name")
+    if len(set(classes)) != len(classes):
+        raise BadRequest(field="supersession", reason="names the same class twice")
+
+
+def _check_details(contract: RelationContract) -> None:
+    """Refuse what goes with another type of value."""
+    named = contract.value_type
     if contract.normalizer not in NORMALIZERS:
         raise BadRequest(field="normalizer", reason=f"one of {', '.join(sorted(NORMALIZERS))}")
-    if contract.conflict_window < timedelta(0):
-        raise BadRequest(field="conflict_window", reason="is negative")
+    usual = unregistered(contract.relation).normalizer
+    if named not in SPELT and contract.normalizer != usual:
+        raise BadRequest(field="normalizer", reason=f"a value of type {named} holds no words to spell alike")
+    if contract.unit is not None and named != ValueType.NUMBER:
+        raise BadRequest(field="unit", reason=f"goes with value_type number, not {named}")
+    if contract.unit is not None and not contract.unit.strip():
+        raise BadRequest(field="unit", reason="is empty; leave it out for plain numbers")
+    if contract.schema is not None and named != ValueType.JSON:
+        raise BadRequest(field="schema", reason=f"goes with value_type json, not {named}")
+    if contract.schema is None and named == ValueType.JSON:
+        raise BadRequest(field="schema", reason="is needed for json; the type `any` takes every JSON value")
+
+
+def _check_authority(contract: RelationContract) -> None:
     names = [name for place in contract.authority for name in place]
-    if not names or not all(contract.authority) or not all(names):
+    if not names or not all(contract.authority) or not all(map(is_name, names)):
         raise BadRequest(field="authority", reason="a list of places, each with at least one name")
+    if max(len(contract.authority), *map(len, contract.authority)) > CONTRACT_NAMES_MAX:
+        raise BadRequest(field="authority", reason=f"at most {CONTRACT_NAMES_MAX} places and names in each")
     if ACTOR in names or CLASS in names:
         raise BadRequest(field="authority", reason=f"{ACTOR} and {CLASS} are followed by a name")
     if len(set(names)) != len(names):
         raise BadRequest(field="authority", reason="names the same source twice")
-    classes = [name for name, _ in contract.supersession]
-    if len(set(classes)) != len(classes):
-        raise BadRequest(field="supersession", reason="names the same class twice")

@@ -1,4 +1,9 @@
-"""When two values are the same: normal forms under a contract (SEMANTICS: "Relation contracts")."""
+"""
+When two values are the same: normal forms under a contract (SEMANTICS: "Relation contracts").
+
+A value that is none of its relation's type has a form too, which no value of the type has: it is the
+same as itself and as nothing else, and no claim of it counts.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,12 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from contracts.relations import RelationContract
+from contracts import values
+from contracts.relations import RelationContract, ValueType
+from contracts.times import format_instant
+from contracts.values import NotOfType, Point, Quantity
+from ledger._schemas import follow
+from ledger._units import conversion
 
 
 def _each_string(value: object, change: Callable[[str], str]) -> object:
@@ -47,15 +57,75 @@ NORMALIZERS: Final[Mapping[str, Callable[[str], str]]] = {
 """By name, as contracts call them: `words` also folds runs of white space into one space."""
 
 
-def normal_form(value: Any, normalizer: str) -> str:  # noqa: ANN401 — any JSON value
+def spelt_form(value: Any, normalizer: str) -> str:  # noqa: ANN401 — any JSON value
     """
-    Return the one text that every equal value has.
+    Return the one text that every equal JSON value has.
 
     Numbers are equal by value (`1` and `1.0`); a boolean is no number, a string no number.
     """
-    return json.dumps(
-        _whole(_each_string(value, NORMALIZERS[normalizer])), sort_keys=True, separators=(",", ":")
-    )
+    return _form(_whole(_each_string(value, NORMALIZERS[normalizer])))
+
+
+def normal_form(value: Any, contract: RelationContract) -> str:  # noqa: ANN401 — any JSON value
+    """
+    Return the one text that every equal value of a relation has.
+
+    Raises:
+        NotOfType: It is none of the relation's type; says why.
+    """
+    match ValueType(contract.value_type):
+        case ValueType.ANY:
+            return spelt_form(value, contract.normalizer)
+        case ValueType.TEXT:
+            return spelt_form(values.read_text(value), contract.normalizer)
+        case ValueType.ENTITY:
+            return spelt_form(values.read_entity(value), contract.normalizer)
+        case ValueType.NUMBER:
+            return _number_form(values.read_number(value), contract.unit)
+        case ValueType.INSTANT:
+            return _form(["instant", format_instant(values.read_instant(value))])
+        case ValueType.DATE:
+            return _form(["date", values.read_date(value)])
+        case ValueType.INTERVAL:
+            return _form(["interval", *values.interval_form(values.read_interval(value))])
+        case ValueType.BOOLEAN:
+            return _form(values.read_boolean(value))
+        case ValueType.PLACE:
+            return _place_form(values.read_place(value), contract.normalizer)
+        case ValueType.JSON:
+            if contract.schema is not None:
+                follow(value, contract.schema)
+            return spelt_form(value, contract.normalizer)
+
+
+def takes(value: object, contract: RelationContract) -> bool:
+    """Return whether a value is one of the relation's type."""
+    if contract.value_type == ValueType.ANY:
+        return True
+    try:
+        normal_form(value, contract)
+    except NotOfType:
+        return False
+    return True
+
+
+def _number_form(quantity: Quantity, unit: str | None) -> str:
+    if quantity.unit is None:
+        return _form(["number", str(quantity.number)])
+    if unit is None:
+        raise NotOfType("a number without a unit is expected")
+    factor, shift = conversion(quantity.unit, unit)
+    return _form(["number", str(factor * quantity.number + shift)])
+
+
+def _place_form(place: str | Point, normalizer: str) -> str:
+    if isinstance(place, str):
+        return spelt_form(place, normalizer)
+    return _form(["place", str(place.latitude.normalize()), str(place.longitude.normalize())])
+
+
+def _form(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 class Normals:
@@ -71,9 +141,13 @@ class Normals:
         self._shared: dict[str, dict[str, str]] = {}
 
     def of(self, value: object, contract: RelationContract) -> str:
-        """Return the value's normal form under a contract."""
-        form = normal_form(value, contract.normalizer)
-        if contract.value_type != "entity" or not isinstance(value, str) or not self._root:
+        """Return the value's normal form under a contract; one of its own for what is none of its type."""
+        try:
+            form = normal_form(value, contract)
+        except NotOfType:
+            # No JSON, and so the form of no value that is of the type.
+            return "!" + spelt_form(value, "exact")
+        if contract.value_type != ValueType.ENTITY or not self._root:
             return form
         if contract.normalizer not in self._shared:
             self._shared[contract.normalizer] = self._share(contract.normalizer)
@@ -88,7 +162,7 @@ class Normals:
             return form
 
         for name, representative in self._root.items():
-            one, other = (top(normal_form(text, normalizer)) for text in (name, representative))
+            one, other = (top(spelt_form(text, normalizer)) for text in (name, representative))
             above[max(one, other)] = above.setdefault(min(one, other), min(one, other))
         return {form: top(form) for form in above}
 

@@ -16,6 +16,7 @@ from contracts.answers import Answer
 from contracts.claims import Claim
 from contracts.contexts import SealedClaim, SealedResolution
 from contracts.ports import Digests
+from contracts.relations import RelationContract, ValueType
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from packing._canonical import canonical
 
@@ -37,7 +38,7 @@ def seal(key: KeyResolution, digests: Digests) -> SealedResolution:
     """
     return SealedResolution(
         key_digest=digests.of_tenant(canonical(["key", key.entity, key.relation])),
-        contract_digest=digests.of_tenant(canonical(["contract", key.contract])),
+        contract_digest=digests.of_tenant(canonical(["contract", _contract(key.contract)])),
         outcome=_outcome(key),
         reasons=_reasons(key),
         values=tuple(
@@ -59,6 +60,19 @@ def seal(key: KeyResolution, digests: Digests) -> SealedResolution:
 def answer_digest(answer: Answer, digests: Digests) -> str:
     """Return the digest of an answer that its trail keeps, keyed with the tenant's digest key."""
     return digests.of_tenant(canonical(["answer", answer]))
+
+
+def _contract(contract: RelationContract) -> dict[str, object]:
+    """
+    Everything that decides under a contract.
+
+    What contracts could not say once is left out where it says nothing, and `any` stands under the
+    name that it had: a context that was stored then is built again to the same bytes.
+    """
+    form = {field.name: getattr(contract, field.name) for field in fields(contract)}
+    form = {name: value for name, value in form.items() if value is not None}
+    once = {ValueType.ANY: "text", ValueType.TEXT: "string"}
+    return form | {"value_type": once.get(contract.value_type, contract.value_type)}
 
 
 def _outcome(key: KeyResolution) -> str:

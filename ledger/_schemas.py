@@ -1,0 +1,159 @@
+"""
+JSON Schemas of values: draft 2020-12, without what could fetch, never end or take for ever.
+
+A schema is checked once, when its contract is registered; then any value of `JSON_PARTS_MAX` parts is
+held against it in bounded time: parts of the value by schemas, each counted wherever it is referred to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from contracts.limits import JSON_PARTS_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PARTS_MAX
+from contracts.values import NotOfType
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+_DEFINITIONS: Final = "#/$defs/"
+_NAME: Final = re.compile(r"[\w.-]+")
+"""Of a definition that is referred to: nothing that a JSON Pointer would read otherwise."""
+_SCHEMAS_CACHED_MAX: Final = 256
+_REFUSED: Final[Mapping[str, str]] = {
+    "pattern": "no regular expression: one can run for ever",
+    "patternProperties": "no regular expression: one can run for ever",
+    "unevaluatedItems": "the cost of `unevaluated` has no bound",
+    "unevaluatedProperties": "the cost of `unevaluated` has no bound",
+    "$dynamicRef": f"references are `$ref` to {_DEFINITIONS}",
+    "$dynamicAnchor": f"references are `$ref` to {_DEFINITIONS}",
+    "$anchor": f"references are `$ref` to {_DEFINITIONS}",
+    "$id": f"references are `$ref` to {_DEFINITIONS}",
+    "$vocabulary": "another vocabulary is another language",
+}
+# Where a schema holds further ones: by itself, in a list, or by name.
+_ONE: Final = (
+    "not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames",
+)  # fmt: skip
+_LISTED: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
+_NAMED: Final = ("properties", "dependentSchemas")
+
+
+def check_schema(text: str) -> None:
+    """
+    Refuse a schema that is none, is too large, or is of unbounded cost.
+
+    Raises:
+        NotOfType: With the reason.
+    """
+    if len(text) > SCHEMA_BYTES_MAX:
+        raise NotOfType(f"has more than {SCHEMA_BYTES_MAX} bytes")
+    schema = json.loads(text)
+    if not isinstance(schema, dict):
+        raise NotOfType("is no object")
+    if _depth(schema) > SCHEMA_DEPTH_MAX:
+        raise NotOfType(f"is nested deeper than {SCHEMA_DEPTH_MAX}")
+    if schema.get("$schema", DRAFT) != DRAFT:
+        raise NotOfType(f"is of another draft than {DRAFT}")
+    # Lazily: no other kind of value needs the library.
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 — see above
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise NotOfType(f"is no JSON Schema: {error.message[:200]}") from error
+    definitions = schema.get("$defs", {})
+    sizes: dict[str, int | None] = {}
+    parts = _parts(schema, definitions, sizes)
+    for name in definitions:
+        _parts_of_definition(name, definitions, sizes)
+    if parts > SCHEMA_PARTS_MAX:
+        raise NotOfType(
+            f"holds more than {SCHEMA_PARTS_MAX} schemas, each counted wherever it is referred to"
+        )
+
+
+def follow(value: object, text: str) -> None:
+    """
+    Hold a value against a checked schema.
+
+    Raises:
+        NotOfType: It does not follow it; names the place in the schema, not in the value.
+    """
+    if sum(1 for _ in _pieces(value)) > JSON_PARTS_MAX:
+        raise NotOfType(f"holds more than {JSON_PARTS_MAX} values")
+    try:
+        error = next(_validator(text).iter_errors(value), None)
+    except (ArithmeticError, RecursionError) as failure:
+        raise NotOfType("cannot be held against the schema") from failure
+    if error is not None:
+        place = "/".join(str(part) for part in ("#", *error.absolute_schema_path))
+        raise NotOfType(f"does not follow {place}")
+
+
+@lru_cache(maxsize=_SCHEMAS_CACHED_MAX)
+def _validator(text: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 — as above
+
+    return Draft202012Validator(json.loads(text))
+
+
+def _depth(value: object) -> int:
+    match value:
+        case dict():
+            return 1 + max(map(_depth, value.values()), default=0)
+        case list():
+            return 1 + max(map(_depth, value), default=0)
+        case _:
+            return 0
+
+
+def _pieces(value: object) -> Iterator[object]:
+    yield value
+    match value:
+        case dict():
+            for item in value.values():
+                yield from _pieces(item)
+        case list():
+            for item in value:
+                yield from _pieces(item)
+        case _:
+            pass
+
+
+def _parts(schema: Any, definitions: Mapping[str, Any], sizes: dict[str, int | None]) -> int:  # noqa: ANN401 — JSON
+    """Return how many schemas a schema holds, those it refers to included."""
+    if not isinstance(schema, dict):
+        return 1
+    for keyword, reason in _REFUSED.items():
+        if keyword in schema:
+            raise NotOfType(f"has `{keyword}`: {reason}")
+    below = [schema[keyword] for keyword in _ONE if keyword in schema]
+    below += [each for keyword in _LISTED for each in schema.get(keyword, ())]
+    below += [each for keyword in _NAMED for each in schema.get(keyword, {}).values()]
+    count = 1 + sum(_parts(each, definitions, sizes) for each in below)
+    if "$defs" in schema and schema["$defs"] is not definitions:
+        raise NotOfType("has `$defs` below its top")
+    if "$ref" in schema:
+        target = schema["$ref"]
+        name = target.removeprefix(_DEFINITIONS)
+        if not target.startswith(_DEFINITIONS) or name not in definitions or not _NAME.fullmatch(name):
+            raise NotOfType(f"has a `$ref` that is not to one of {_DEFINITIONS}")
+        count += _parts_of_definition(name, definitions, sizes)
+    return min(count, SCHEMA_PARTS_MAX + 1)
+
+
+def _parts_of_definition(name: str, definitions: Mapping[str, Any], sizes: dict[str, int | None]) -> int:
+    if name not in sizes:
+        # None while it is being counted: whoever comes by then refers to itself.
+        sizes[name] = None
+        sizes[name] = _parts(definitions[name], definitions, sizes)
+    size = sizes[name]
+    if size is None:
+        raise NotOfType("refers to itself: the value that follows it could be endless")
+    return size
