@@ -36,6 +36,7 @@ class Chain:
         self._entries: dict[Order, Entry] = {}
         self._runs: list[Order] = []
         self._of_value: dict[str, list[Order]] = defaultdict(list)
+        self._erased: list[Order] = []
 
     def add(self, entry: Entry) -> None:
         """Take in a state."""
@@ -45,6 +46,8 @@ class Chain:
         self._orders.insert(at, order)
         self._entries[order] = entry
         insort(self._of_value[value], order)
+        if entry.erased_in is not None:
+            insort(self._erased, order)
         if before != value:
             insort(self._runs, order)
         if after is not None:
@@ -57,6 +60,8 @@ class Chain:
         before, after = self._around(at, at + 1)
         del self._orders[at], self._entries[order]
         _discard(self._of_value[value], order)
+        if entry.erased_in is not None:
+            _discard(self._erased, order)
         self._mark(order, first=False)
         if after is not None:
             self._mark(self._orders[at], first=after != before)
@@ -95,13 +100,14 @@ class Chain:
         """Return all that cover an instant."""
         return [self._entries[order] for order in self._orders[: bisect_right(self._orders, (at, _LAST))]]
 
-    def kernel(self, at: int, values: Iterable[str] | None) -> list[Entry]:
+    def kernel(self, at: int, values: Iterable[str] | None, *, is_late: bool) -> list[Entry]:
         """
         Return those that decide an instant as well as all that cover it do.
 
         The latest, the first of its run and the one before it. With `values` given (other ranks
         are on the line) also enough to tell whether all are of one value, and the first of each of
-        these values.
+        these values. Of a run with erased states the first that is left carries the value; with
+        `is_late` (something may have been said only after an erasure) any of the run might.
         """
         until = bisect_right(self._orders, (at, _LAST))
         if not until:
@@ -112,6 +118,9 @@ class Chain:
         begins = bisect_left(self._orders, first)
         if begins:
             orders.add(self._orders[begins - 1])
+        if bisect_left(self._erased, first) < bisect_right(self._erased, latest):
+            run = self._orders[begins:until]
+            orders.update(run if is_late else [next(filter(self._is_left, run), latest)])
         if values is not None:
             orders.add(self._orders[0])
             if len(self._runs) > 1 and self._runs[1] <= latest:
@@ -121,6 +130,9 @@ class Chain:
                 if found and found[0] <= latest:
                     orders.add(found[0])
         return [self._entries[order] for order in orders]
+
+    def _is_left(self, order: Order) -> bool:
+        return self._entries[order].erased_in is None
 
     def _around(self, before: int, after: int) -> tuple[str | None, str | None]:
         """Return the values at the places before one and at another."""

@@ -29,10 +29,12 @@ from ledger._live import timeline
 from ledger._occurrences import WHOLE, parts_of
 from ledger._relations import Contracts
 from ledger._timeline import Segment, carried_by, verdicts
+from ledger._tombstones import Tombstone
 from ledger._withdrawal import Replay
 
 _REASON = {
     State.ENDED: MissingReason.ENDED,
+    State.ERASED: MissingReason.ERASED,
     State.WITHDRAWN: MissingReason.WITHDRAWN,
     State.UNDETERMINED: MissingReason.UNDETERMINED,
     State.ABSENT: MissingReason.NOT_VALID_THEN,
@@ -47,10 +49,12 @@ class KeyVerdict:
     What a key has at an instant: a verdict for each of its lines, by part.
 
     `reason` says why nothing stands, None where something does or is in conflict. `withdrawn` are
-    entries that would cover the instant; `disputes` claims open there.
+    entries that would cover the instant; `disputes` claims open there. `unheld` are the parts of
+    lines that no cells are kept of.
     """
 
     lines: tuple[tuple[str, Verdict], ...]
+    unheld: frozenset[str]
     reason: MissingReason | None
     withdrawn: tuple[Entry, ...]
     disputes: tuple[Claim, ...]
@@ -82,12 +86,32 @@ class Court:
         return self._lines[name]
 
     def timelines(self, entity: str, relation: str) -> dict[str, list[Segment]]:
-        """Return the segments of each of the key's lines; a line that has none is left out."""
+        """Return the segments of each of the key's lines that cells are kept of, where it has any."""
         window_us = self.window_us(relation)
+        unheld = self.unheld(entity, relation)
         found = {
-            part: timeline(line, window_us=window_us) for part, line in self.lines(entity, relation).items()
+            part: timeline(line, window_us=window_us)
+            for part, line in self.lines(entity, relation).items()
+            if part not in unheld
         }
         return {part: segments for part, segments in found.items() if segments}
+
+    def unheld(self, entity: str, relation: str) -> frozenset[str]:
+        """
+        Return the parts of the key's lines that no cells are kept of: nothing that is left is on them.
+
+        A key that nothing names any more has none at all, for its name would stand in them.
+        """
+        if not self.replay.has_erased:
+            return frozenset()
+        lines = self.lines(entity, relation)
+        if not self.replay.is_named(entity, relation):
+            return frozenset(lines)
+        return frozenset(
+            part
+            for part, line in lines.items()
+            if all(standing.entry.erased_in is not None for standing in line)
+        )
 
     def within(self, entity: str, relation: str, start: int, end: int) -> dict[str, Verdict]:
         """
@@ -112,10 +136,13 @@ class Court:
         # A mention told vaguely is on several lines, and covers elsewhere on each.
         standings = [standing for line in lines.values() for standing in line]
         withdrawn = {
-            id(standing.entry): standing.entry for standing in standings if covers(standing.gone, at)
+            id(standing.entry): standing.entry
+            for standing in standings
+            if covers(standing.gone, at) and standing.entry.erased_in is None
         }
         return KeyVerdict(
             lines=verdicts,
+            unheld=self.unheld(entity, relation),
             reason=self._reason(verdicts, known=bool(lines)),
             withdrawn=tuple(sorted(withdrawn.values(), key=_said)),
             disputes=self._disputes(standings, at),
@@ -152,7 +179,8 @@ class Court:
         return tuple(
             dispute.claim
             for dispute in self.replay.disputes
-            if any(id(entry) in standing_here for entry in dispute.about)
+            if not isinstance(dispute.claim, Tombstone)
+            and any(id(entry) in standing_here for entry in dispute.about)
         )
 
     def window_us(self, relation: str) -> int:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from contracts.claims import ValidityKind
-from ledger._entries import Entry
+from ledger._entries import Entry, alike_in_time
 from ledger._intervals import Intervals, covers
 from ledger._rivals import Rivals
 
@@ -23,11 +23,16 @@ ENDED: Final = ""
 
 
 class State(StrEnum):
-    """What a line has at an instant; `ABSENT` where no claim covers it or might."""
+    """
+    What a line has at an instant; `ABSENT` where no claim covers it or might.
+
+    `ERASED` where what it has is carried by nothing that is left.
+    """
 
     VALUE = "value"
     CONFLICT = "conflict"
     ENDED = "ended"
+    ERASED = "erased"
     WITHDRAWN = "withdrawn"
     UNDETERMINED = "undetermined"
     ABSENT = "absent"
@@ -75,6 +80,13 @@ class Side:
         states = [entry for entry in self.carriers if entry.kind == ValidityKind.SINCE]
         return min(states, key=lambda entry: entry.order)
 
+    def without_erased(self, carriers: Sequence[Entry]) -> Side | None:
+        """Return the side with those carriers alone that are left; None if there is none."""
+        if not carriers:
+            return None
+        standing = tuple(entry for entry in self.standing if entry.erased_in is None)
+        return replace(self, carriers=tuple(carriers), standing=standing or tuple(carriers))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Verdict:
@@ -99,6 +111,13 @@ def verdict_at(line: Sequence[Standing], at: int, *, window_us: int) -> Verdict:
 
 def judge(present: Sequence[Entry], *, window_us: int) -> Verdict:
     """Decide between the claims that cover one instant. There is at least one."""
+    verdict = judge_as_if(present, window_us=window_us)
+    erased = [entry for entry in present if entry.erased_in is not None]
+    return _struck(verdict, erased, window_us) if erased else verdict
+
+
+def judge_as_if(present: Sequence[Entry], *, window_us: int) -> Verdict:
+    """Decide as if nothing were erased."""
     highest = min(entry.rank for entry in present)
     kept = [entry for entry in present if entry.rank == highest]
     kept_values = {value_of(entry) for entry in kept}
@@ -124,66 +143,64 @@ def judge(present: Sequence[Entry], *, window_us: int) -> Verdict:
         )
     carrying = {id(entry) for side in sides for entry in side.carriers}
     superseded = [entry for entry in present if id(entry) not in carrying and id(entry) not in remaining]
-    state = State.CONFLICT
-    if len(sides) == 1:
-        state = State.ENDED if sides[0].normal == ENDED else State.VALUE
     return Verdict(
-        state=state,
+        state=_state_of(sides),
         sides=tuple(sides),
         superseded=tuple(sorted(superseded, key=lambda entry: entry.place)),
     )
 
 
-def beaten_since(
-    entries: Iterable[Entry], present: Sequence[Entry], *, window_us: int
-) -> dict[int, int | None]:
-    """
-    Return, by `id` of each entry, the commit of the first claim there that makes it leave.
-
-    None where none does.
-    """
-    of_rank: dict[int, list[Entry]] = defaultdict(list)
-    for entry in present:
-        of_rank[entry.rank].append(entry)
-    above: dict[int, int | None] = {}
-    first: int | None = None
-    for rank in sorted(of_rank):
-        above[rank] = first
-        commits = [entry.claim.commit for entry in of_rank[rank]]
-        first = min(commits) if first is None else min(first, *commits)
-    peers = {rank: _beaten_by_peers(found, window_us) for rank, found in of_rank.items()}
-    found: dict[int, int | None] = {}
-    for entry in entries:
-        commits = [commit for commit in (above[entry.rank], peers[entry.rank](entry)) if commit is not None]
-        # A claim that stood there before this one was made beat it from the start.
-        found[id(entry)] = max(min(commits), entry.claim.commit) if commits else None
-    return found
+def _state_of(sides: Sequence[Side]) -> State:
+    if len(sides) > 1:
+        return State.CONFLICT
+    if not sides:
+        return State.ERASED
+    return State.ENDED if sides[0].normal == ENDED else State.VALUE
 
 
-def _beaten_by_peers(peers: Sequence[Entry], window_us: int) -> Callable[[Entry], int | None]:
-    spans = [entry for entry in peers if entry.kind != ValidityKind.SINCE]
-    if _has_foreign_ends(peers):
+def _struck(verdict: Verdict, erased: Sequence[Entry], window_us: int) -> Verdict:
+    """Strike what is erased, and with it each value that nothing carries which is left."""
+    sides: list[Side] = []
+    left_to_erased: list[Entry] = []
+    for side in verdict.sides:
+        standing = {id(entry) for entry in side.standing}
+        carriers: list[Entry] = []
+        for entry in side.carriers:
+            if entry.erased_in is not None:
+                continue
+            if id(entry) in standing or not _left_to(erased, entry, window_us):
+                carriers.append(entry)
+            else:
+                left_to_erased.append(entry)
+        left = side.without_erased(carriers)
+        if left is not None:
+            sides.append(left)
+    superseded = [entry for entry in verdict.superseded if entry.erased_in is None] + left_to_erased
+    return Verdict(
+        state=_state_of(sides),
+        sides=tuple(sides),
+        superseded=tuple(sorted(superseded, key=lambda entry: entry.place)),
+    )
 
-        def compared(entry: Entry) -> int | None:
-            commits = [
-                other.claim.commit
-                for other in peers
-                if _replaced_by_span(entry, other) or _followed_by(entry, other, window_us)
-            ]
-            return min(commits, default=None)
 
-        return compared
-    by_place = Rivals([(span, value_of(span)) for span in spans], by_place=True, window_us=0)
-    by_order = Rivals([(peer, value_of(peer)) for peer in peers], by_place=False, window_us=window_us)
-
-    def looked_up(entry: Entry) -> int | None:
-        found = [by_place.beaters(entry), by_order.beaters(entry)]
-        return min((beaters[1] for beaters in found if beaters is not None), default=None)
-
-    return looked_up
+def _left_to(erased: Sequence[Entry], entry: Entry, window_us: int) -> bool:
+    """Return whether it left to something erased that it shares no value with, being said only later."""
+    return any(
+        not alike_in_time(entry, other)
+        and value_of(other) == value_of(entry)
+        and (
+            other.rank < entry.rank
+            or (
+                other.rank == entry.rank
+                and (replaced_by_span(entry, other) or followed_by(entry, other, window_us))
+            )
+        )
+        for other in erased
+    )
 
 
-def _replaced_by_span(entry: Entry, other: Entry) -> bool:
+def replaced_by_span(entry: Entry, other: Entry) -> bool:
+    """Return whether the other is an interval that step 1 lets the entry leave to."""
     return (
         other.kind != ValidityKind.SINCE
         and other.place > entry.place
@@ -191,7 +208,8 @@ def _replaced_by_span(entry: Entry, other: Entry) -> bool:
     )
 
 
-def _followed_by(entry: Entry, other: Entry, window_us: int) -> bool:
+def followed_by(entry: Entry, other: Entry, window_us: int) -> bool:
+    """Return whether step 2 lets the entry leave to the other."""
     return other.order > entry.order and comparable(entry, other, window_us=window_us)
 
 
@@ -202,9 +220,11 @@ def value_of(entry: Entry) -> str:
 
 def competes(end: Entry, other: Entry) -> bool:
     """Return whether an end that names a value competes: only with that value and what corrected it."""
-    if other.is_end:
-        return other.normal is None or other.normal == end.normal
-    return end.normal in other.lineage
+    if other.is_end and other.normal is None:
+        return True
+    if not alike_in_time(end, other):
+        return False
+    return other.normal == end.normal if other.is_end else end.normal in other.lineage
 
 
 def comparable(one: Entry, other: Entry, *, window_us: int) -> bool:
@@ -212,6 +232,9 @@ def comparable(one: Entry, other: Entry, *, window_us: int) -> bool:
     if one.is_end and one.normal is not None and not competes(one, other):
         return False
     if other.is_end and other.normal is not None and not competes(other, one):
+        return False
+    if one.is_many and None not in {one.normal, other.normal} and not alike_in_time(one, other):
+        # Two values that nobody can call the same are on two lines.
         return False
     if one.actor_id == other.actor_id:
         return True
@@ -230,8 +253,7 @@ def _without_foreign_ends(left: list[Entry]) -> list[Entry]:
     return [
         entry
         for entry in left
-        if not (entry.is_end and entry.normal is not None)
-        or all(entry.normal in value.lineage for value in values)
+        if not (entry.is_end and entry.normal is not None) or all(competes(entry, value) for value in values)
     ]
 
 
@@ -239,7 +261,7 @@ def _contest(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry
     """Return what is left of one rank, and what left only to claims of its own value."""
     if len(kept) == 1:
         return kept, []
-    if _has_foreign_ends(kept):
+    if has_foreign_ends(kept) or _has_apart(kept):
         return _contest_pairwise(kept, window_us)
     groups = _groups(kept, window_us)
     if groups is None:
@@ -253,7 +275,7 @@ def _contest(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry
     return left, to_own
 
 
-def _has_foreign_ends(entries: Sequence[Entry]) -> bool:
+def has_foreign_ends(entries: Sequence[Entry]) -> bool:
     """Return whether an end names a value and does not compete with everything else there."""
     named = {entry.normal for entry in entries if entry.is_end and entry.normal is not None}
     if not named:
@@ -262,6 +284,16 @@ def _has_foreign_ends(entries: Sequence[Entry]) -> bool:
         return True
     (normal,) = named
     return any(normal not in entry.lineage for entry in entries if not entry.is_end)
+
+
+def _has_apart(entries: Sequence[Entry]) -> bool:
+    """Return whether values there may be no more than look the same: one said after the other was erased."""
+    erasures = [entry.erased_in for entry in entries if entry.erased_in is not None]
+    if not erasures or not any(
+        entry.is_many or (entry.is_end and entry.normal is not None) for entry in entries
+    ):
+        return False
+    return any(entry.claim.commit >= min(erasures) for entry in entries)
 
 
 def _groups(kept: list[Entry], window_us: int) -> Iterable[list[Entry]] | None:
@@ -329,8 +361,8 @@ def _leave_to(rivals: Rivals, entries: list[Entry]) -> tuple[list[Entry], list[E
 
 
 def _contest_pairwise(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry]]:
-    left, to_own = _leave(kept, _replaced_by_span)
-    left, later_to_own = _leave(left, lambda entry, other: _followed_by(entry, other, window_us))
+    left, to_own = _leave(kept, replaced_by_span)
+    left, later_to_own = _leave(left, lambda entry, other: followed_by(entry, other, window_us))
     return left, to_own + later_to_own
 
 

@@ -26,6 +26,7 @@ from ledger._intervals import (
     upper,
 )
 from ledger._relations import rank_of, replaces_any
+from ledger._tombstones import Tombstone
 
 Place: TypeAlias = tuple[int, int]
 """(event position, ordinal): the total order of claims."""
@@ -75,7 +76,8 @@ class Entry:
     left, `left_by` the claims that made it leave, `heir` the entry that took its place. Before
     `start` and from `earliest` on it might cover. `inputs` are the entries a derived claim was
     derived from. `stated_class` is the class its source was granted, `source_class` the one
-    computed for its key (`self`).
+    computed for its key (`self`). `is_many` says that each value of its key has a line of its own.
+    `erased_in` is the commit that erased it, or what it has its value from; None while it stands.
     """
 
     claim: Claim
@@ -97,6 +99,8 @@ class Entry:
     earliest: int
     occurrence: tuple[str, str] | None
     withdrawn: Intervals
+    is_many: bool
+    erased_in: int | None
     heir: Entry | None = None
     inputs: tuple[Entry, ...] = field(default=())
     left_by: list[Claim] = field(default_factory=list)
@@ -122,6 +126,22 @@ class Entry:
             return
         self.left_by.append(by)
         self.withdrawn = ALWAYS if where == ALWAYS else union(self.withdrawn, where)
+
+
+def erasure_of(claim: Claim, inherits_from: Entry | None) -> int | None:
+    """Return the commit that erased a claim: what has its value from what is erased goes with it."""
+    own = claim.erased_in if isinstance(claim, Tombstone) else None
+    other = None if inherits_from is None else inherits_from.erased_in
+    return min((commit for commit in (own, other) if commit is not None), default=None)
+
+
+def alike_in_time(one: Entry, other: Entry) -> bool:
+    """Return whether two could share a value: nothing shares that of a claim erased before it was made."""
+    return _made_before(one, other.erased_in) and _made_before(other, one.erased_in)
+
+
+def _made_before(entry: Entry, commit: int | None) -> bool:
+    return commit is None or entry.claim.commit < commit
 
 
 def class_of(source: Source, *, entity: str, relation: str, identity: Identity) -> str:

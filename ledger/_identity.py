@@ -16,11 +16,13 @@ from contracts.identity import IDENTITY, SAME_AS
 from contracts.resolutions import Conflict, MissingReason, Rival
 from ledger._decide import Side, State, judge
 from ledger._entries import NOBODY, Entry, Identity, input_withdrawn
+from ledger._register import other_name
 from ledger._relations import Contracts
 from ledger._values import spelt_form
 from ledger._withdrawal import Replay
 
 _SAME = spelt_form(SAME_AS, "nfc_trim")
+_LAPSED = {State.ENDED: MissingReason.ENDED, State.ERASED: MissingReason.ERASED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +145,7 @@ def names_paired(claims: Iterable[Claim]) -> set[str]:
         name
         for claim in claims
         if claim.relation in IDENTITY
-        for name in (claim.entity, claim.value)
+        for name in (claim.entity, other_name(claim))
         if isinstance(name, str)
     }
 
@@ -173,8 +175,8 @@ def _pairs(replay: Replay) -> _Found:
             conflict = _conflict([side.latest for side in verdict.sides])
             for name in (one, other):
                 found.contested[name].append(conflict)
-        elif verdict.state == State.ENDED:
-            found.lapsed.update(dict.fromkeys((one, other), MissingReason.ENDED))
+        elif verdict.state in _LAPSED:
+            found.lapsed.update(dict.fromkeys((one, other), _LAPSED[verdict.state]))
         elif verdict.state == State.VALUE:
             pair = _Pair(one=one, other=other, side=verdict.sides[0])
             (found.same if pair.side.normal == _SAME else found.apart).append(pair)

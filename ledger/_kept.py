@@ -22,12 +22,18 @@ from ledger._world import Key
 
 
 class LiveKey:
-    """The lines of a key that is one-valued or many-valued and on which nothing was derived."""
+    """
+    The lines of a key that is one-valued or many-valued and on which nothing was derived.
+
+    `touched` are the parts in which something came or left, `held` those that cells were kept of when
+    they were last settled.
+    """
 
     def __init__(self, cardinality: Cardinality, *, window_us: int) -> None:
         assert cardinality != Cardinality.OCCURRENCE
         self.lines: dict[str, LiveLine] = {}
         self.touched: set[str] = set()
+        self.held: set[str] = set()
         self._is_many = cardinality == Cardinality.MANY
         self._window_us = window_us
         self._parts_of: dict[int, set[str]] = {}
@@ -126,6 +132,7 @@ class World:
                     for part in live.touched:
                         live.lines[part].changed()
                     live.touched.clear()
+                    live.held = self.holds(key)
 
     def advance(self) -> dict[Key, list[Entry]]:
         """Replay what waits; return what came or left, by key (of the representative)."""
@@ -140,6 +147,15 @@ class World:
         """Return whether the key (of a representative) is kept line by line."""
         contract = self.replay.contracts.of(key[1])
         return key not in self.derived and contract.cardinality != Cardinality.OCCURRENCE
+
+    def holds(self, key: Key) -> set[str]:
+        """Return the parts of a live key (of a representative) that cells are kept of, as `Court.unheld`."""
+        lines = self.live[key].lines
+        if not self.replay.has_erased:
+            return set(lines)
+        if not self.replay.is_named(*key):
+            return set()
+        return {part for part, line in lines.items() if line.has_left}
 
     def put(self, key: Key, entries: Iterable[Entry], *, is_open: Callable[[str], Open]) -> None:
         """Let entries of a live key stand where they now do."""

@@ -45,7 +45,8 @@ class LiveLine:
     """
     Standings of one line, and where they changed since `changed` was last asked.
 
-    `value` is the normal form that the whole line is about, None where it has several.
+    `value` is the normal form that the whole line is about, None where it has several. `has_left`
+    says that not everything that was ever on it is erased.
     """
 
     def __init__(self, *, window_us: int, value: str | None) -> None:
@@ -53,6 +54,9 @@ class LiveLine:
         self._window_us = window_us
         self._value = value
         self._has_foreign_ends = False
+        self._is_many = False
+        self._first_erasure: int | None = None
+        self._last_commit = 0
         self._ranks: dict[int, _Rank] = {}
         self._chains: dict[int, dict[str, Chain]] = defaultdict(lambda: defaultdict(Chain))
         self._boxes: dict[_Group, Pieces[Entry]] = defaultdict(Pieces)
@@ -61,6 +65,7 @@ class LiveLine:
         self._gone = Coverage()
         self._regions: list[tuple[int, int]] = []
         self.basis = TailBasis(value)
+        self.has_left = False
 
     def put(self, standing: Standing, *, is_open: Open) -> None:
         """Take in an entry, or where it now covers."""
@@ -101,6 +106,12 @@ class LiveLine:
     def _note_rules(self, entry: Entry) -> None:
         if entry.is_end and entry.normal not in {None, self._value}:
             self._has_foreign_ends = True
+        self._is_many = entry.is_many
+        self._last_commit = max(self._last_commit, entry.claim.commit)
+        if entry.erased_in is None:
+            self.has_left = True
+        elif self._first_erasure is None or entry.erased_in < self._first_erasure:
+            self._first_erasure = entry.erased_in
         rank = self._ranks.setdefault(entry.rank, _Rank())
         if entry.replaces_any:
             rank.any_actors.add(entry.actor_id)
@@ -130,7 +141,8 @@ class LiveLine:
 
     def _reach(self, entry: Entry, chain: Chain, group: _Group) -> Iterator[tuple[int, int]]:
         """Yield where a state makes a difference by being there or not, everything else being equal."""
-        if not self._is_grouped(entry.rank):
+        if not self._is_grouped(entry.rank) or self._first_erasure is not None:
+            # Also a value that stands already is carried by what is left alone.
             yield entry.start, FOREVER
             return
         alone = len(self._ranks) == 1
@@ -142,7 +154,14 @@ class LiveLine:
             yield max(start, entry.start), end
 
     def _is_grouped(self, rank: int) -> bool:
+        if self._first_erasure is not None and (len(self._ranks) > 1 or (self._is_many and self._is_late)):
+            return False
         return not self._has_foreign_ends and not self._ranks[rank].is_mixed(self._window_us)
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether something may have been said only after an erasure: it shares no value with what went."""
+        return self._first_erasure is not None and self._last_commit >= self._first_erasure
 
     def _move_doubt(self, entry: Entry, before: Intervals, after: Intervals, is_open: Open) -> None:
         if before == after:
@@ -216,7 +235,7 @@ class LiveLine:
                 if not grouped or (rank, actor_id) in groups:
                     own += chain.present(at)
                 else:
-                    own += chain.kernel(at, None if alone else higher)
+                    own += chain.kernel(at, None if alone else higher, is_late=self._is_late)
             if not alone:
                 higher |= values[rank] | {value_of(entry) for entry in own}
             found += own

@@ -9,8 +9,9 @@ from typing import Final, TypeAlias
 from contracts.claims import Claim
 from contracts.contexts import Mark
 from contracts.events import Stance
+from ledger._beaten import beaten_since
 from ledger._court import Court
-from ledger._decide import Side, State, Verdict, beaten_since
+from ledger._decide import Side, State, Verdict
 from ledger._entries import Entry, withdrawn_throughout
 from ledger._intervals import covers
 from ledger._relations import IDENTITY

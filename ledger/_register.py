@@ -16,6 +16,7 @@ from ledger._claims import NO_KEY, canonical
 from ledger._entries import Entry, Identity
 from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
 from ledger._relations import Contracts
+from ledger._tombstones import Erased, Tombstone
 from ledger._values import Normals
 
 
@@ -29,10 +30,17 @@ class Register:
         self._of_claim: dict[str, Entry] = {}
         self._of_event: dict[str, list[Claim]] = defaultdict(list)
         self._normals = Normals(identity.root)
+        self._named: set[tuple[str, str]] = set()
 
     def note(self, claim: Claim) -> None:
         """Take in a claim that was replayed: from here on it can be named."""
         self._of_event[claim.event_id].append(claim)
+        if not isinstance(claim, Tombstone):
+            self._named.add(self.key(claim.entity, claim.relation))
+
+    def is_named(self, entity: str, relation: str) -> bool:
+        """Return whether anything that is left names the key, or one that it is one with."""
+        return self.key(entity, relation) in self._named
 
     def add(self, entry: Entry) -> None:
         """Take in an entry that a claim made."""
@@ -63,7 +71,7 @@ class Register:
 
     def normal(self, value: object, contract: RelationContract) -> str:
         """Return a value's normal form; for the name of a merged entity, the one that its names share."""
-        return self._normals.of(value, contract)
+        return value.normal if isinstance(value, Erased) else self._normals.of(value, contract)
 
     def claims_named(self, reference: TargetRef, by: Claim) -> list[Claim]:
         """Return the earlier claims of the event that the reference means."""
@@ -72,10 +80,10 @@ class Register:
         return [
             claim
             for claim in self._of_event.get(reference.event_id, ())
-            if place_of(claim) < place_of(by) and self._is_meant(claim, reference)
+            if place_of(claim) < place_of(by) and self._is_meant(claim, reference, by)
         ]
 
-    def _is_meant(self, claim: Claim, reference: TargetRef) -> bool:
+    def _is_meant(self, claim: Claim, reference: TargetRef, by: Claim) -> bool:
         if reference.ordinal is not None and claim.position.ordinal != reference.ordinal:
             return False
         entry = self._of_claim.get(claim.claim_id)
@@ -93,8 +101,10 @@ class Register:
             contract = self.contracts.of(relation)
             wanted = self.normal(reference.value, contract)
             # An identity pair's value is internal; what was said of it is the other entity.
-            said = claim.value if relation in IDENTITY else value
+            said = _other_name(claim) if relation in IDENTITY else value
             if said is None or self.normal(said, contract) != wanted:
+                return False
+            if entry is not None and not may_share(by, entry):
                 return False
         span = reference.span
         return span is None or any(found.start < span.end and span.start < found.end for found in claim.spans)
@@ -135,7 +145,7 @@ class Register:
             for entry in self.entries_of(entity, relation)
             if entry.heir is None
             and entry.actor_id == by.source.actor_id
-            and (normal is None or (not entry.is_end and entry.normal == normal))
+            and (normal is None or (not entry.is_end and entry.normal == normal and may_share(by, entry)))
         ]
 
 
@@ -146,6 +156,8 @@ def pair_of(one: str, other: str) -> str:
 
 def key_and_value(claim: Claim) -> tuple[str, str, object]:
     """Return the key a claim counts on. `same_as` and `not_same_as` are two values of one key, the pair."""
+    if isinstance(claim, Tombstone) and claim.pair is not None:
+        return pair_of(*claim.pair), SAME_AS, claim.value
     return _paired(claim.entity, claim.relation, claim.value)
 
 
@@ -158,6 +170,17 @@ def _paired(entity: str, relation: str, value: object) -> tuple[str, str, object
     if relation in IDENTITY and isinstance(value, str):
         return pair_of(entity, value), SAME_AS, relation
     return entity, relation, value
+
+
+def may_share(claim: Claim, entry: Entry) -> bool:
+    """Return whether a value that the claim names may be the entry's: not if that was erased before."""
+    return entry.erased_in is None or claim.commit < entry.erased_in
+
+
+def _other_name(claim: Claim) -> object:
+    if isinstance(claim, Tombstone) and claim.pair is not None:
+        return claim.pair[1]
+    return claim.value
 
 
 def current(entry: Entry) -> Entry:

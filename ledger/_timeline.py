@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ledger._decide import Standing, State, Verdict, judge, verdict_at
+from ledger._decide import Standing, State, Verdict, judge, judge_as_if, verdict_at
 from ledger._entries import Entry
 from ledger._intervals import FOREVER, NEVER, Intervals, bounds, union
 
@@ -33,9 +33,19 @@ def claims_of_cell(verdict: Verdict) -> tuple[str, ...]:
 
 
 def verdicts(
-    line: Sequence[Standing], *, window_us: int, start: int = NEVER, end: int = FOREVER
+    line: Sequence[Standing],
+    *,
+    window_us: int,
+    start: int = NEVER,
+    end: int = FOREVER,
+    as_if: bool = False,
 ) -> list[tuple[int, int, Verdict]]:
-    """Return what the line has on each elementary interval within `[start, end)`."""
+    """
+    Return what the line has on each elementary interval within `[start, end)`.
+
+    `as_if` says as if nothing were erased.
+    """
+    decide = judge_as_if if as_if else judge
     begin: dict[int, list[Entry]] = defaultdict(list)
     stop: dict[int, list[Entry]] = defaultdict(list)
     for standing in line:
@@ -51,7 +61,7 @@ def verdicts(
     for from_, to in pairwise(points):
         if _step(present, begin[from_], stop[from_]) or verdict is None or not present:
             verdict = (
-                judge(list(present.values()), window_us=window_us)
+                decide(list(present.values()), window_us=window_us)
                 if present
                 else verdict_at(line, from_, window_us=window_us)
             )
@@ -69,9 +79,13 @@ def _step(present: dict[int, Entry], begin: list[Entry], stop: list[Entry]) -> b
 
 
 def carried_by(entry: Entry, line: Sequence[Standing], *, window_us: int) -> Intervals:
-    """Return where the entry carries what the line resolves to (for an end: that it ended)."""
+    """
+    Return where the entry carries what the line resolves to (for an end: that it ended).
+
+    As if nothing were erased: what is derived must not come up because something else was erased.
+    """
     pieces: list[tuple[int, int]] = []
-    for from_, to, verdict in verdicts(line, window_us=window_us):
+    for from_, to, verdict in verdicts(line, window_us=window_us, as_if=True):
         if verdict.state in {State.VALUE, State.ENDED} and entry in verdict.sides[0].carriers:
             pieces.append((from_, to))
     return union(tuple(pieces))

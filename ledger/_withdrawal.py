@@ -8,7 +8,6 @@ no harm. Source: SEMANTICS, "Withdrawal" and "Fine print".
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from ledger._entries import (
     Entry,
     Identity,
     class_of,
+    erasure_of,
     extent_of,
     loses_to,
     rank_and_rule,
@@ -38,8 +38,10 @@ from ledger._intervals import (
     union,
     upper,
 )
-from ledger._register import Register, key_and_value, place_of
+from ledger._mentions import Mentions
+from ledger._register import Register, key_and_value, may_share, place_of
 from ledger._relations import Contracts
+from ledger._tombstones import Tombstone
 from ledger._validity import default_validity
 
 
@@ -57,6 +59,7 @@ class Replay:
 
     `entries_of(entity, relation)` are all that ever counted on a key, in the order they came;
     `disputes` those still upheld by their source; `unplaced` claims that found no target.
+    `has_erased` says that it saw tombstones: they play their part and are never among the unplaced.
     """
 
     def __init__(self, contracts: Contracts, identity: Identity) -> None:
@@ -64,9 +67,10 @@ class Replay:
         self.identity = identity
         self.disputes: list[Dispute] = []
         self.unplaced: list[Claim] = []
+        self.has_erased = False
         self._said = Register(contracts, identity)
         self._moved: dict[int, Entry] = {}
-        self._of_occurrence: dict[tuple[str, str, tuple[str, str]], list[Entry]] = defaultdict(list)
+        self._mentions = Mentions(contracts, identity)
 
     def extend(self, claims: Iterable[Claim]) -> None:
         """Replay further claims, in the order of their positions."""
@@ -92,7 +96,12 @@ class Replay:
         """Return the entry that a claim made, whatever became of it."""
         return self._said.entry_of(claim_id)
 
+    def is_named(self, entity: str, relation: str) -> bool:
+        """Return whether anything that is left names the key, or one that it is one with."""
+        return self._said.is_named(entity, relation)
+
     def _apply(self, claim: Claim) -> None:
+        self.has_erased = self.has_erased or isinstance(claim, Tombstone)
         match claim.stance:
             case Stance.ASSERT | Stance.END:
                 self._enter(claim)
@@ -111,10 +120,10 @@ class Replay:
         inputs: list[Entry] = []
         for reference in claim.inputs:
             made = self._said.entries_made(self._said.claims_named(reference, claim))
-            if not made:
+            if not made and not isinstance(claim, Tombstone):
                 # An input that this epoch does not have, or has not projected either: nothing
                 # would ever withdraw what is derived from it.
-                self.unplaced.append(claim)
+                self._note_unplaced(claim)
                 return
             inputs += made
         entity, relation, value = key_and_value(claim)
@@ -130,9 +139,10 @@ class Replay:
             value=value,
             validity=self._own_validity(claim, relation),
             is_end=claim.stance == Stance.END,
+            inherits_from=None,
         )
         entry.inputs = tuple(inputs)
-        self._note_occurrence(entry)
+        self._mentions.note(entry, leave=self._leave)
 
     def _own_validity(self, claim: Claim, relation: str) -> Validity:
         if claim.validity != UNSTATED:
@@ -154,6 +164,7 @@ class Replay:
         value: object,
         validity: Validity | Entry,
         is_end: bool,
+        inherits_from: Entry | None,
     ) -> Entry:
         contract = self.contracts.of(relation)
         source_class = class_of(source, entity=entity, relation=relation, identity=self.identity)
@@ -188,33 +199,16 @@ class Replay:
             earliest=earliest,
             occurrence=None if occurrence_id is None else (source.actor_id, occurrence_id),
             withdrawn=EMPTY,
+            is_many=contract.cardinality == Cardinality.MANY,
+            erased_in=erasure_of(claim, inherits_from),
         )
         self._said.add(entry)
         self._moved[id(entry)] = entry
         return entry
 
-    def _leave(self, entry: Entry, where: Intervals, *, by: Claim) -> None:
+    def _leave(self, entry: Entry, where: Intervals, by: Claim) -> None:
         entry.withdraw(where, by=by)
         self._moved[id(entry)] = entry
-
-    def _note_occurrence(self, entry: Entry) -> None:
-        """A later mention with the same source id and another date corrects every earlier one of it."""
-        if entry.occurrence is None or entry.is_end:
-            return
-        if self.contracts.of(entry.relation).cardinality != Cardinality.OCCURRENCE:
-            return
-        at = (self.identity.entity(entry.entity), entry.relation, entry.occurrence)
-        live = [mention for mention in self._of_occurrence[at] if not withdrawn_throughout(mention)]
-        corrected = [mention for mention in live if (mention.start, mention.end) != (entry.start, entry.end)]
-        # A correction that took a target's place keeps it, unless a later mention is corrected too.
-        taken = [entry.place] if entry.place != place_of(entry.claim) else []
-        if corrected:
-            entry.place = max([*taken, *(mention.place for mention in corrected)])
-        for mention in corrected:
-            entry.lineage |= mention.lineage
-            self._leave(mention, ALWAYS, by=entry.claim)
-            mention.heir = entry
-        self._of_occurrence[at] = [*(mention for mention in live if mention.heir is None), entry]
 
     def _may(self, claim: Claim, entry: Entry) -> bool:
         """Only the same source, a higher class or an operator may withdraw."""
@@ -236,14 +230,14 @@ class Replay:
             entity, relation, _ = key_and_value(claim)
             value = key_and_value(claim)[2] if relation in IDENTITY else claim.value
             for entry in self._said.own(claim, entity=entity, relation=relation, value=value):
-                self._leave(entry, stated, by=claim)
+                self._leave(entry, stated, claim)
             return
         if self._said.finds_nothing(claim.targets, claim):
-            self.unplaced.append(claim)
+            self._note_unplaced(claim)
         refused = []
         for entry, where in self._said.targets(claim.targets, claim):
             if self._may(claim, entry):
-                self._leave(entry, where if where != ALWAYS else stated, by=claim)
+                self._leave(entry, where if where != ALWAYS else stated, claim)
             else:
                 refused.append(entry)
         self._keep_as_dispute(claim, refused)
@@ -261,21 +255,21 @@ class Replay:
 
     def _settle(self, claim: Claim) -> None:
         if claim.winner is None:
-            self.unplaced.append(claim)
+            self._note_unplaced(claim)
             return
         winners = [entry for entry, _ in self._said.targets([claim.winner], claim)]
         if claim.relation != NO_KEY:
             key = self._said.key(*key_and_value(claim)[:2])
             winners = [entry for entry in winners if self._said.key_of(entry) == key]
         if not winners or self._said.finds_nothing(claim.targets, claim):
-            self.unplaced.append(claim)
+            self._note_unplaced(claim)
         refused = []
         for key in dict.fromkeys(self._said.key_of(entry) for entry in winners):
             on_key = [entry for entry in winners if self._said.key_of(entry) == key]
             where = union(*(difference(entry.extent, entry.withdrawn) for entry in on_key))
             for entry in self._losers(claim, on_key, key):
                 if self._may(claim, entry):
-                    self._leave(entry, where, by=claim)
+                    self._leave(entry, where, claim)
                 else:
                     refused.append(entry)
         self._keep_as_dispute(claim, refused)
@@ -296,7 +290,7 @@ class Replay:
     def _dispute(self, claim: Claim) -> None:
         if claim.targets:
             if self._said.finds_nothing(claim.targets, claim):
-                self.unplaced.append(claim)
+                self._note_unplaced(claim)
             about = [entry for entry, _ in self._said.targets(claim.targets, claim)]
         else:
             entity, relation, value = key_and_value(claim)
@@ -304,7 +298,8 @@ class Replay:
             about = [
                 entry
                 for entry in self._said.entries_of(entity, relation)
-                if entry.heir is None and normal in {None, entry.normal}
+                if entry.heir is None
+                and (normal is None or (normal == entry.normal and may_share(claim, entry)))
             ]
         self._keep_as_dispute(claim, about)
 
@@ -315,7 +310,7 @@ class Replay:
     def _correct(self, claim: Claim) -> None:
         reached, placed = self._reached(claim)
         if not placed:
-            self.unplaced.append(claim)
+            self._note_unplaced(claim)
         if not reached:
             if claim.relation != NO_KEY and claim.value is not None:
                 self._enter(claim)
@@ -346,7 +341,7 @@ class Replay:
     def _replace(self, claim: Claim, targets: list[Entry]) -> None:
         """The targets leave; the correction takes the latest's place and what it does not restate."""
         old = max(targets, key=lambda entry: entry.place)
-        entity, relation, value = self._restated(claim, old)
+        entity, relation, value, inherits = self._restated(claim, old)
         source = Source(actor_id=old.actor_id, actor_class=old.stated_class)
         own_is_higher = self._rank_on(claim.source, entity, relation) < self._rank_on(
             source, entity, relation
@@ -361,6 +356,7 @@ class Replay:
             value=value,
             validity=old if inherits_validity else claim.validity,
             is_end=old.is_end,
+            inherits_from=old if inherits else None,
         )
         if claim.occurrence_id is None:
             entry.occurrence = old.occurrence
@@ -368,13 +364,13 @@ class Replay:
             entry.withdrawn = old.withdrawn
         for target in targets:
             entry.lineage |= target.lineage
-            self._leave(target, ALWAYS, by=claim)
+            self._leave(target, ALWAYS, claim)
             target.heir = entry
-        self._note_occurrence(entry)
+        self._mentions.note(entry, leave=self._leave)
 
     def _assert_instead(self, claim: Claim, old: Entry) -> None:
         """A correction that may not, or of what is gone, speaks for itself: it may inherit validity."""
-        entity, relation, value = self._restated(claim, old)
+        entity, relation, value, inherits = self._restated(claim, old)
         entry = self._make(
             claim,
             entity=entity,
@@ -384,14 +380,20 @@ class Replay:
             value=value,
             validity=old if claim.validity == UNSTATED else claim.validity,
             is_end=old.is_end,
+            inherits_from=old if inherits else None,
         )
-        self._note_occurrence(entry)
+        self._mentions.note(entry, leave=self._leave)
 
-    def _restated(self, claim: Claim, old: Entry) -> tuple[str, str, object]:
+    def _restated(self, claim: Claim, old: Entry) -> tuple[str, str, object, bool]:
+        """Return the correction's key and value, and whether that is the target's."""
         if claim.relation == NO_KEY:
-            entity, relation = old.entity, old.relation
+            entity, relation, value = old.entity, old.relation, claim.value
             if relation in IDENTITY:
-                return entity, relation, old.value
-            return entity, relation, old.value if claim.value is None else claim.value
-        entity, relation, value = key_and_value(claim)
-        return entity, relation, old.value if value is None else value
+                value = None
+        else:
+            entity, relation, value = key_and_value(claim)
+        return entity, relation, old.value if value is None else value, value is None
+
+    def _note_unplaced(self, claim: Claim) -> None:
+        if not isinstance(claim, Tombstone):
+            self.unplaced.append(claim)

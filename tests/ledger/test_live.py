@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contracts.claims import ValidityKind
+from ledger._beaten import beaten_since
 from ledger._court import Court, court_of
-from ledger._decide import State, beaten_since, comparable, verdict_at
+from ledger._decide import State, comparable, verdict_at
 from ledger._entries import Entry
 from ledger._identity import NO_MERGES
 from ledger._intervals import FOREVER, NEVER, covers, interval
