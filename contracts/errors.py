@@ -9,6 +9,7 @@ The error tree, sorted by who must act.
     │   ├── Forbidden          the token does not grant this
     │   ├── IdempotencyConflict  the same key was used for other content
     │   ├── AlreadyKnown       some events of an append stand in the log already; says which
+    │   ├── ViewTaken          the name of a pinned view stands for another view
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
     │   ├── VersionConflict    another writer appended first
@@ -111,6 +112,16 @@ class AlreadyKnown(Incorrect):
     def __init__(self, *, known: tuple[int, ...], unknown: tuple[int, ...]) -> None:
         super().__init__(f"{len(known)} events are known already, {len(unknown)} are not")
         self.known, self.unknown = known, unknown
+
+
+class ViewTaken(Incorrect):
+    """The name stands for another view, and a pinned view never moves. Nothing was written."""
+
+    code = "incorrect.view_taken"
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__("this name stands for another view; choose one, or unpin the view first")
+        self.name = name
 
 
 class LimitExceeded(Incorrect):

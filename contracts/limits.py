@@ -65,6 +65,8 @@ JOIN_PAIRS_MAX: Final = 10_000
 """Pairs that one join lists."""
 DIFF_CHANGES_MAX: Final = 1_000
 """Changes on one page of a difference between two views."""
+DIFF_CAUSES_MAX: Final = 64
+"""Claims that are named as the causes of one change: the newest."""
 VIEWS_MAX: Final = 1_000
 """Views that a tenant may have pinned at once."""
 LISTED_CLAIMS_MAX: Final = 1_000

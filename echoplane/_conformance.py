@@ -112,7 +112,9 @@ async def _run(case: Case, ledger: CaseLedger) -> _Outcome:
     except _WRONG as error:
         # Nothing that follows can be asked, and none of it counts as agreed.
         whole = _failed(case, "the case", error)
-        unasked = [_failed(case, _place(number, query), error) for number, query in enumerate(case.queries)]
+        unasked = [
+            _failed(case, _place(case, number, query), error) for number, query in enumerate(case.queries)
+        ]
         return _Outcome(agreed=0, mismatches=unasked or [whole])
     agreed = 0
     for number, query in enumerate(case.queries):
@@ -121,18 +123,18 @@ async def _run(case: Case, ledger: CaseLedger) -> _Outcome:
         except Unavailable:
             raise
         except _WRONG as error:
-            wrong.append(_failed(case, _place(number, query), error))
+            wrong.append(_failed(case, _place(case, number, query), error))
             continue
         if sides.agree:
             agreed += 1
         else:
-            wrong.append(_mismatch(case, _place(number, query), sides))
+            wrong.append(_mismatch(case, _place(case, number, query), sides))
     return _Outcome(agreed=agreed, mismatches=wrong)
 
 
-def _place(number: int, query: object) -> str:
-    kind = query.get("kind") if isinstance(query, dict) else None
-    return f"query {number + 1}" + (f" ({kind})" if isinstance(kind, str) else "")
+def _place(case: Case, number: int, query: Fields) -> str:
+    kind = case.kind(query) if isinstance(query, dict) else "no query"
+    return f"query {number + 1} ({kind})"
 
 
 def _mismatch(case: Case, where: str, sides: Sides) -> MismatchAnswer:

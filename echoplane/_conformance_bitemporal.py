@@ -32,6 +32,7 @@ from echoplane._conformance_forms import (
     need,
     only,
     same_time,
+    sides,
     written,
 )
 from echoplane._conformance_ledger import CaseLedger, Step
@@ -156,7 +157,7 @@ class BitemporalCase:
                 if await ledger.head() != head:
                     why = " in part" + why
             if found != status or why.startswith(" in part"):
-                wrong.append((f"transaction {number + 1}", Sides(expected=status, found=found + why)))
+                wrong.append((f"transaction {number + 1}", sides(status, found + why)))
         await ledger.fold()
         return wrong
 
@@ -185,6 +186,10 @@ class BitemporalCase:
         names += [_names(groups[1])] if after else []
         await ledger.tell(steps, names=names, reading=reading)
 
+    def kind(self, query: Fields) -> str:
+        """See `Case`."""
+        return str(query.get("kind"))
+
     async def ask(self, ledger: CaseLedger, query: Fields) -> Sides:
         """See `Case`."""
         kind = need(query, "kind")
@@ -194,14 +199,14 @@ class BitemporalCase:
         expected = need(query, "expect")
         match kind:
             case "point":
-                return Sides(expected=expected, found=await self._point(ledger, query))
+                return sides(expected, await self._point(ledger, query))
             case "system_times":
                 found = [format_instant(at) for at in ledger.recorded_at]
-                return Sides(expected=[same_time(at) for at in expected], found=found)
+                return sides([same_time(at) for at in expected], found)
             case "rectangle_count":
                 keys = [query["key"]] if "key" in query else self._keys()
                 rectangles = [await _rectangles(ledger, key) for key in keys]
-                return Sides(expected=expected, found=sum(map(len, rectangles)))
+                return sides(expected, sum(map(len, rectangles)))
             case "valid_join" | "bitemporal_join":
                 rows = await _joined(ledger, query)
             case "rectangles" | "system_history" | "system_window":
@@ -368,4 +373,4 @@ def _compared(kind: str, expected: Sequence[Fields], rows: Sequence[Fields]) -> 
         for row in expected
     ]
     found = [{name: row.get(name) for name in shown} for row in rows]
-    return Sides(expected=in_order(wanted), found=in_order(found))
+    return sides(in_order(wanted), in_order(found), whole=in_order(rows))

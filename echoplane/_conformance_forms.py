@@ -23,15 +23,24 @@ REFUSALS: Final = (Incorrect, ValueError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """What a case expects and what the ledger has, both as JSON values."""
+    """What a case expects, what the ledger has, both as JSON values, and whether they are the same."""
 
     expected: object
     found: object
+    agree: bool
 
-    @property
-    def agree(self) -> bool:
-        """Return whether they are the same: `1` and `1.0` are not, nor are `1` and `true`."""
-        return written(self.expected) == written(self.found)
+
+def sides(expected: object, found: object, *, whole: object = None) -> Sides:
+    """
+    Compare two JSON values: `1` and `1.0` are not the same, nor are `1` and `true`.
+
+    Args:
+        expected: What the case says.
+        found: As much of the answer as the case speaks of.
+        whole: The answer to show where they differ, if it says more.
+    """
+    agree = written(expected) == written(found)
+    return Sides(expected=expected, found=found if agree or whole is None else whole, agree=agree)
 
 
 class Case(Protocol):
@@ -40,6 +49,10 @@ class Case(Protocol):
     name: str
     queries: Sequence[Fields]
     is_applicable: bool
+
+    def kind(self, query: Fields) -> str:
+        """Return what a query asks for, in a word."""
+        ...
 
     async def tell(self, ledger: CaseLedger) -> list[tuple[str, Sides]]:
         """Tell it to a ledger and fold; return what was accepted and refused against the case's word."""

@@ -28,6 +28,7 @@ from echoplane._conformance_forms import (
     instant,
     need,
     only,
+    sides,
     written,
 )
 from echoplane._conformance_ledger import CaseLedger, Step
@@ -168,9 +169,13 @@ class Scenario:
                 if await ledger.head() != head:
                     why = " in part" + why
             if found != expected or why.startswith(" in part"):
-                wrong.append((f"commit {number + 1}", Sides(expected=expected, found=found + why)))
+                wrong.append((f"commit {number + 1}", sides(expected, found + why)))
         await ledger.fold()
         return wrong
+
+    def kind(self, query: Fields) -> str:
+        """See `Case`."""
+        return next((name for name in _ASKED if name in query), "of no kind")
 
     async def ask(self, ledger: CaseLedger, query: Fields) -> Sides:
         """See `Case`."""
@@ -188,9 +193,10 @@ class Scenario:
                 found = await _occurrences(ledger, view, query)
             case _:
                 found = await _key(ledger, view, query)
-        return Sides(
-            expected={name: _in_order(value) for name, value in expected.items()},
-            found={name: _in_order(found.get(name)) for name in expected},
+        return sides(
+            {name: _in_order(value) for name, value in expected.items()},
+            {name: _in_order(found.get(name)) for name in expected},
+            whole=found,
         )
 
 

@@ -22,6 +22,7 @@ from contracts.errors import (
     Unauthenticated,
     Unavailable,
     VersionConflict,
+    ViewTaken,
 )
 from contracts.wire import ErrorAnswer, ErrorBody
 
@@ -43,6 +44,7 @@ HTTP_STATUSES: Final[tuple[tuple[type[EchoplaneError], int], ...]] = (
     (NotFound, 404),
     (IdempotencyConflict, 409),
     (AlreadyKnown, 409),
+    (ViewTaken, 409),
     (LimitExceeded, 413),
     (BadRequest, 422),
     (Incorrect, 400),

@@ -10,7 +10,8 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from contracts.errors import EchoplaneError, Forbidden, NotFound, Unavailable
+from contracts.errors import BadRequest, EchoplaneError, Forbidden, NotFound, Unavailable
+from contracts.times import YEAR_MAX
 
 # What passes by itself, by SQLSTATE or its class (two characters).
 _UNAVAILABLE: Final = {
@@ -51,6 +52,8 @@ def _translation(error: DBAPIError | psycopg.Error) -> EchoplaneError | None:
         return Unavailable(part="database", reason=reason)
     if isinstance(driver, psycopg.errors.InsufficientPrivilege) and "state the clock" in str(driver):
         return Forbidden(needs="stating the clock of an append")
+    if driver.diag.constraint_name == "commit_clock_in_range":
+        return BadRequest(field="clock", reason=f"an append is recorded by the year {YEAR_MAX}")
     if driver.diag.constraint_name in _TENANT_CONSTRAINTS:
         return NotFound(what="tenant")
     return None

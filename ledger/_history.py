@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
@@ -181,7 +181,7 @@ async def commit_clock(conn: AsyncConnection, keys: TenantKeys, commits: Iterabl
     return {row.commit: KnownAt(row.recorded_at.astimezone(UTC)) for row in rows}
 
 
-def named_claims(cell: Cell, claims: dict[str, Claim]) -> tuple[Claim, ...]:
+def named_claims(names: Iterable[str], claims: Mapping[str, Claim]) -> tuple[Claim, ...]:
     """
     Return the claims that a cell names.
 
@@ -189,7 +189,7 @@ def named_claims(cell: Cell, claims: dict[str, Claim]) -> tuple[Claim, ...]:
         IntegrityFault: One of them was not found.
     """
     try:
-        return tuple(claims[name] for name in cell.segment.claims)
+        return tuple(claims[name] for name in names)
     except KeyError as error:
         raise IntegrityFault(what="a cell names a claim that is not there") from error
 
@@ -261,7 +261,9 @@ async def _history(
     clock = await commit_clock(conn, keys, commits)
     return History(
         entity=entity,
-        rectangles=tuple(_rectangle(line, area, named_claims(area, claims), clock) for line, area in shown),
+        rectangles=tuple(
+            _rectangle(line, area, named_claims(area.segment.claims, claims), clock) for line, area in shown
+        ),
         truncated=truncated,
     )
 

@@ -79,6 +79,7 @@ commit = sa.Table(
     sa.PrimaryKeyConstraint("tenant", "commit"),
     sa.UniqueConstraint("tenant", "recorded_at", name="commit_clock"),
     sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="commit_of_tenant"),
+    sa.CheckConstraint("recorded_at < '9999-01-01T00:00:00Z'", name="commit_clock_in_range"),
 )
 
 event = sa.Table(
@@ -348,6 +349,24 @@ trail_key = sa.Table(
     sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "trail_id"),
     sa.ForeignKeyConstraint(["tenant", "trail_id"], ["trail.tenant", "trail.trail_id"], name="key_of_trail"),
+)
+
+pinned_view = sa.Table(
+    "pinned_view",
+    metadata,
+    _tenant(),
+    # A handle, in the clear: it stands in paths and in answers.
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("valid_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("known_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("cut", sa.BigInteger, nullable=False),
+    sa.Column("pinned_at", sa.DateTime(timezone=True), nullable=False),
+    sa.PrimaryKeyConstraint("tenant", "name"),
+    sa.ForeignKeyConstraint(
+        ["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="pinned_view_of_epoch"
+    ),
+    sa.CheckConstraint("name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'", name="pinned_view_name"),
 )
 
 # --- discovery's own index ----------------------------------------------------------------------

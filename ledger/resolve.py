@@ -40,6 +40,7 @@ from ledger._reads_join import Joined, Pair, join
 from ledger._relations import Contracts
 from ledger._timeline import claims_of_cell
 from ledger._verify_cells import CellsReport, verify_cells
+from ledger._views import PinnedView, pin_view, pinned_view, pinned_views, unpin_view
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader
 
@@ -49,6 +50,7 @@ __all__ = [
     "History",
     "Joined",
     "Pair",
+    "PinnedView",
     "Rectangle",
     "Window",
     "claimed_on",
@@ -59,10 +61,14 @@ __all__ = [
     "members_of",
     "occurrences",
     "pin",
+    "pin_view",
+    "pinned_view",
+    "pinned_views",
     "registered_contracts",
     "resolve",
     "resolve_many",
     "timeline",
+    "unpin_view",
     "usual_contract",
     "verify_cells",
 ]
