@@ -50,6 +50,8 @@ class TenantIndex:
         """The commit of the last of them."""
         self.complete_commit = 0
         """Every event of commits up to here was read."""
+        self.is_dropped = False
+        """An event in it was erased since: it answers nothing any more."""
         self._first_assistant: int | None = None
         self._streams: dict[str, int] = {}
         self._dimensions = dimensions

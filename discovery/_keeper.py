@@ -27,7 +27,6 @@ from discovery._index import TenantIndex
 from discovery._units import unit_of
 from discovery._vectors import (
     StoredVector,
-    drop_erased_vectors,
     drop_vectors,
     known_vectors,
     load_vectors,
@@ -205,19 +204,19 @@ class Keeper:
                 and event.draft.kind == Kind.ERASURE
                 for event in page
             ):
-                await self._forget(tenant)
+                self._forget_erased(tenant, index)
                 return
             await _add(index, page, stored)
         index.complete_commit = index.last_commit
         if epoch is not None:
             await self._read_claims(tenant, index, epoch)
 
-    async def _forget(self, tenant: str) -> None:
-        # Postings of an erased text are spread over every list: the tenant is read anew without it.
+    def _forget_erased(self, tenant: str, index: TenantIndex) -> None:
+        # Postings of an erased text are spread over every list: the tenant is read anew without it. Its
+        # stored vectors went with its key.
+        index.is_dropped = True
         self._held.pop(tenant, None)
-        async with self._db.tenant(tenant) as conn:
-            count = await drop_erased_vectors(conn, tenant=tenant)
-        _log.info("index_reread_after_erasure", tenant=tenant, vectors_count=count)
+        _log.info("index_dropped_after_erasure", tenant=tenant)
 
     async def _stored(
         self, conn: AsyncConnection, tenant: str, after: int, page: Sequence[log.LoggedEvent]

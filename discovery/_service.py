@@ -72,10 +72,13 @@ class Service:
             NotFound: No such tenant.
             Unavailable: The database is down.
         """
-        index = await self._keeper.ready(
-            tenant, cut=view.cut, epoch=view.epoch, wait_seconds=self._catch_up_seconds
-        )
-        dense = await self._dense(tenant, index, question.text, view.cut)
+        while True:
+            index = await self._keeper.ready(
+                tenant, cut=view.cut, epoch=view.epoch, wait_seconds=self._catch_up_seconds
+            )
+            dense = await self._dense(tenant, index, question.text, view.cut)
+            if not index.is_dropped:
+                break
         # From here on nothing waits: the index cannot grow between one route and the next.
         plan = plan_question(question.text, index.names.at(view.cut), valid_at=view.valid_at)
         late = index.complete_commit < view.cut

@@ -35,7 +35,8 @@ _KNOWN: Final = sa.text(
     ORDER BY text_digest, position
     """
 )
-# A unit whose event lost its key meanwhile is not written: erased is erased.
+# A unit whose event has lost its key is passed over. One that loses it in this very moment is refused
+# (`unit_vector_of_key`): this statement would not see that, but the constraint waits for it.
 _STORE: Final = sa.text(
     """
     INSERT INTO unit_vector (tenant, unit_id, model_digest, position, text_digest, embedding)
@@ -53,12 +54,6 @@ _NEAREST: Final = sa.text(
     """
 )
 _DROP: Final = sa.text("DELETE FROM unit_vector WHERE tenant = :tenant")
-_DROP_ERASED: Final = sa.text(
-    """
-    DELETE FROM unit_vector AS unit WHERE tenant = :tenant AND NOT EXISTS (
-        SELECT FROM event_key AS key WHERE key.tenant = unit.tenant AND key.event_id = unit.unit_id)
-    """
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +99,12 @@ async def known_vectors(
 async def store_vectors(
     conn: AsyncConnection, *, tenant: str, model: str, vectors: Sequence[StoredVector]
 ) -> None:
-    """Store vectors; one that is there already stays as it is."""
+    """
+    Store vectors; one that is there already stays as it is.
+
+    Raises:
+        NotFound: One of the events is being erased; none was stored.
+    """
     if vectors:
         await conn.execute(
             _STORE,
@@ -140,11 +140,6 @@ async def nearest_units(
 async def drop_vectors(conn: AsyncConnection, *, tenant: str) -> int:
     """Delete every vector of a tenant, whatever model made it; return how many."""
     return (await conn.execute(_DROP, {"tenant": tenant})).rowcount
-
-
-async def drop_erased_vectors(conn: AsyncConnection, *, tenant: str) -> int:
-    """Delete the vectors of events whose key is gone; return how many."""
-    return (await conn.execute(_DROP_ERASED, {"tenant": tenant})).rowcount
 
 
 def _vector(data: Any) -> Vectors:  # noqa: ANN401 - bytes or memoryview, as the driver likes

@@ -23,7 +23,13 @@ _UNAVAILABLE: Final = {
     "40001": "another transaction was first",
     "40P01": "another transaction was first",
 }
-_TENANT_CONSTRAINTS: Final = frozenset({"token_of_tenant", "context_of_tenant", "unit_vector_of_tenant"})
+_MISSING_BY_CONSTRAINT: Final = {
+    "token_of_tenant": "tenant",
+    "context_of_tenant": "tenant",
+    "unit_vector_of_tenant": "tenant",
+    "unit_vector_of_key": "event",
+    "pinned_view_of_epoch": "epoch",
+}
 
 
 @contextmanager
@@ -54,6 +60,5 @@ def _translation(error: DBAPIError | psycopg.Error) -> EchoplaneError | None:
         return Forbidden(needs="stating the clock of an append")
     if driver.diag.constraint_name == "commit_clock_in_range":
         return BadRequest(field="clock", reason=f"an append is recorded by the year {YEAR_MAX}")
-    if driver.diag.constraint_name in _TENANT_CONSTRAINTS:
-        return NotFound(what="tenant")
-    return None
+    missing = _MISSING_BY_CONSTRAINT.get(driver.diag.constraint_name or "")
+    return None if missing is None else NotFound(what=missing)

@@ -383,6 +383,13 @@ unit_vector = sa.Table(
     sa.Column("embedding", Vector(EMBEDDING_DIMENSIONS), nullable=False),
     sa.PrimaryKeyConstraint("tenant", "unit_id", "model_digest"),
     sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="unit_vector_of_tenant"),
+    # Erased with the key, and never stored without it, whoever comes first.
+    sa.ForeignKeyConstraint(
+        ["tenant", "unit_id"],
+        ["event_key.tenant", "event_key.event_id"],
+        name="unit_vector_of_key",
+        ondelete="CASCADE",
+    ),
     sa.Index("unit_vector_text", "tenant", "model_digest", "text_digest"),
 )
 

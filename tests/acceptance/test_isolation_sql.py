@@ -31,7 +31,8 @@ async def filled(ours, theirs, everything, superuser):
             above.execute("INSERT INTO dead_letter VALUES (%s, 1, 1, 'e', 1, now(), now())", [tenant])
             above.execute(
                 "INSERT INTO unit_vector "
-                "VALUES (%s, 'u', 'm', 1, '', array_fill(1::real, ARRAY[384])::vector)",
+                "SELECT tenant, event_id, 'm', 1, '', array_fill(1::real, ARRAY[384])::vector "
+                "FROM event_key WHERE tenant = %s LIMIT 1",
                 [tenant],
             )
     rows = everything(THEIRS)

@@ -53,7 +53,7 @@ OTHER_ROWS = [
     "INSERT INTO relation VALUES ('acme', 1, 'lives_in', 1, '\\x01', '\\x01')",
     "INSERT INTO dead_letter VALUES ('acme', 1, 1, 'e', 1, now(), now())",
     """INSERT INTO unit_vector
-    VALUES ('acme', 'u', 'm', 1, '\\x01', array_fill(0::real, ARRAY[384])::vector)""",
+    VALUES ('acme', :event, 'm', 1, '\\x01', array_fill(0::real, ARRAY[384])::vector)""",
 ]
 
 
