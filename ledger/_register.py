@@ -17,7 +17,7 @@ from ledger._entries import Entry, Identity
 from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
 from ledger._relations import Contracts
 from ledger._tombstones import Erased, Tombstone
-from ledger._values import Normals
+from ledger._values import Normals, takes
 
 
 class Register:
@@ -73,6 +73,10 @@ class Register:
         """Return a value's normal form; for the name of a merged entity, the one that its names share."""
         return value.normal if isinstance(value, Erased) else self._normals.of(value, contract)
 
+    def takes(self, relation: str, value: object) -> bool:
+        """Return whether a relation takes a value: none, an erased one, or one of its type."""
+        return value is None or isinstance(value, Erased) or takes(value, self.contracts.of(relation))
+
     def claims_named(self, reference: TargetRef, by: Claim) -> list[Claim]:
         """Return the earlier claims of the event that the reference means."""
         if reference.event_id is None:
@@ -101,7 +105,7 @@ class Register:
             contract = self.contracts.of(relation)
             wanted = self.normal(reference.value, contract)
             # An identity pair's value is internal; what was said of it is the other entity.
-            said = _other_name(claim) if relation in IDENTITY else value
+            said = other_name(claim) if relation in IDENTITY else value
             if said is None or self.normal(said, contract) != wanted:
                 return False
             if entry is not None and not may_share(by, entry):
@@ -166,6 +170,17 @@ def key_named(reference: TargetRef) -> tuple[str, str, object]:
     return _paired(reference.entity or NO_KEY, reference.relation or NO_KEY, reference.value)
 
 
+def restated(claim: Claim, old: Entry) -> tuple[str, str, object, bool]:
+    """Return the key and value of a correction of this, and whether the value is this one's."""
+    if claim.relation == NO_KEY:
+        entity, relation, value = old.entity, old.relation, claim.value
+        if relation in IDENTITY:
+            value = None
+    else:
+        entity, relation, value = key_and_value(claim)
+    return entity, relation, old.value if value is None else value, value is None
+
+
 def _paired(entity: str, relation: str, value: object) -> tuple[str, str, object]:
     if relation in IDENTITY and isinstance(value, str):
         return pair_of(entity, value), SAME_AS, relation
@@ -177,7 +192,8 @@ def may_share(claim: Claim, entry: Entry) -> bool:
     return entry.erased_in is None or claim.commit < entry.erased_in
 
 
-def _other_name(claim: Claim) -> object:
+def other_name(claim: Claim) -> object:
+    """Return what a claim about who is one with whom says of its entity: the other name."""
     if isinstance(claim, Tombstone) and claim.pair is not None:
         return claim.pair[1]
     return claim.value
