@@ -128,6 +128,14 @@ class Entry:
         self.withdrawn = ALWAYS if where == ALWAYS else union(self.withdrawn, where)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dispute:
+    """A claim that was kept as a dispute, and the entries it is about."""
+
+    claim: Claim
+    about: tuple[Entry, ...]
+
+
 def erasure_of(claim: Claim, inherits_from: Entry | None) -> int | None:
     """Return the commit that erased a claim: what has its value from what is erased goes with it."""
     own = claim.erased_in if isinstance(claim, Tombstone) else None

@@ -87,6 +87,24 @@ class Register:
             if place_of(claim) < place_of(by) and self._is_meant(claim, reference, by)
         ]
 
+    def keys_meant(self, claim: Claim) -> set[tuple[str, str]]:
+        """Return the keys of the claims that a claim names as its targets or its winner."""
+        keys: set[tuple[str, str]] = set()
+        for reference in [*claim.targets, *(() if claim.winner is None else (claim.winner,))]:
+            if reference.event_id is None:
+                keys.add((reference.entity or NO_KEY, reference.relation or NO_KEY))
+            keys |= {self._key_made(found) for found in self.claims_named(reference, claim)}
+        return keys
+
+    def keys_of_event(self, reference: TargetRef, by: Claim) -> set[tuple[str, str]]:
+        """Return the keys of the earlier claims of the event that a reference names."""
+        found = self._of_event.get(reference.event_id or "", ())
+        return {self._key_made(claim) for claim in found if place_of(claim) < place_of(by)}
+
+    def _key_made(self, claim: Claim) -> tuple[str, str]:
+        entry = self._of_claim.get(claim.claim_id)
+        return (claim.entity, claim.relation) if entry is None else (entry.entity, entry.relation)
+
     def _is_meant(self, claim: Claim, reference: TargetRef, by: Claim) -> bool:
         if reference.ordinal is not None and claim.position.ordinal != reference.ordinal:
             return False

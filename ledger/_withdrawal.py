@@ -9,7 +9,6 @@ no harm. Source: SEMANTICS, "Withdrawal" and "Fine print".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from contracts.claims import DERIVED, OPERATOR, Claim, Source, Validity, ValidityKind
 from contracts.events import Stance
@@ -17,6 +16,7 @@ from contracts.identity import IDENTITY
 from contracts.relations import Cardinality
 from ledger._claims import NO_KEY, UNSTATED
 from ledger._entries import (
+    Dispute,
     Entry,
     Identity,
     class_of,
@@ -39,18 +39,10 @@ from ledger._intervals import (
     upper,
 )
 from ledger._mentions import Mentions
-from ledger._register import Register, key_and_value, may_share, place_of
+from ledger._register import Register, key_and_value, may_share, place_of, restated
 from ledger._relations import Contracts
 from ledger._tombstones import Tombstone
 from ledger._validity import default_validity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Dispute:
-    """A claim that was kept as a dispute, and the entries it is about."""
-
-    claim: Claim
-    about: tuple[Entry, ...]
 
 
 class Replay:
@@ -100,8 +92,16 @@ class Replay:
         """Return whether anything that is left names the key, or one that it is one with."""
         return self._said.is_named(entity, relation)
 
+    @property
+    def register(self) -> Register:
+        """Return what was said so far."""
+        return self._said
+
     def _apply(self, claim: Claim) -> None:
         self.has_erased = self.has_erased or isinstance(claim, Tombstone)
+        if not self._said.takes(claim.relation, claim.value):
+            self._note_unplaced(claim)
+            return
         match claim.stance:
             case Stance.ASSERT | Stance.END:
                 self._enter(claim)
@@ -317,11 +317,16 @@ class Replay:
             return
         standing = [entry for entry in reached if not withdrawn_throughout(entry)]
         allowed = [entry for entry in standing if self._may(claim, entry)]
+        aimed_at = max(allowed or standing or reached, key=lambda entry: entry.place)
+        _, relation, value, _ = restated(claim, aimed_at)
+        if not self._said.takes(relation, value):
+            self._note_unplaced(claim)
+            return
         self._keep_as_dispute(claim, [entry for entry in standing if entry not in allowed])
         if allowed:
             self._replace(claim, allowed)
         elif claim.value is not None:
-            self._assert_instead(claim, max(standing or reached, key=lambda entry: entry.place))
+            self._assert_instead(claim, aimed_at)
 
     def _reached(self, claim: Claim) -> tuple[list[Entry], bool]:
         """Return the entries that a correction reaches, and whether its targets let it reach any."""
@@ -341,7 +346,7 @@ class Replay:
     def _replace(self, claim: Claim, targets: list[Entry]) -> None:
         """The targets leave; the correction takes the latest's place and what it does not restate."""
         old = max(targets, key=lambda entry: entry.place)
-        entity, relation, value, inherits = self._restated(claim, old)
+        entity, relation, value, inherits = restated(claim, old)
         source = Source(actor_id=old.actor_id, actor_class=old.stated_class)
         own_is_higher = self._rank_on(claim.source, entity, relation) < self._rank_on(
             source, entity, relation
@@ -370,7 +375,7 @@ class Replay:
 
     def _assert_instead(self, claim: Claim, old: Entry) -> None:
         """A correction that may not, or of what is gone, speaks for itself: it may inherit validity."""
-        entity, relation, value, inherits = self._restated(claim, old)
+        entity, relation, value, inherits = restated(claim, old)
         entry = self._make(
             claim,
             entity=entity,
@@ -383,16 +388,6 @@ class Replay:
             inherits_from=old if inherits else None,
         )
         self._mentions.note(entry, leave=self._leave)
-
-    def _restated(self, claim: Claim, old: Entry) -> tuple[str, str, object, bool]:
-        """Return the correction's key and value, and whether that is the target's."""
-        if claim.relation == NO_KEY:
-            entity, relation, value = old.entity, old.relation, claim.value
-            if relation in IDENTITY:
-                value = None
-        else:
-            entity, relation, value = key_and_value(claim)
-        return entity, relation, old.value if value is None else value, value is None
 
     def _note_unplaced(self, claim: Claim) -> None:
         if not isinstance(claim, Tombstone):
