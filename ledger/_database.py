@@ -63,6 +63,8 @@ class Database:
     waker: Waker = field(repr=False)
     appends: Combiner[Any, Any] = field(repr=False)
     tenant_keys: dict[str, TenantKeys] = field(repr=False)
+    # By tenant, an `InForce` each: what this process last held values against.
+    contracts: dict[str, Any] = field(repr=False)
 
     @asynccontextmanager
     async def tenant(self, tenant: str) -> AsyncIterator[AsyncConnection]:
@@ -138,6 +140,7 @@ def open_database(
         waker=Waker(engine=relay),
         appends=Combiner(weight_max=limits.APPEND_EVENTS_MAX, bytes_max=limits.APPEND_BYTES_MAX),
         tenant_keys={},
+        contracts={},
     )
 
 

@@ -28,7 +28,7 @@ from ledger._live import LiveLine, Open
 from ledger._occurrences import WHOLE
 from ledger._relations import IDENTITY, Contracts
 from ledger._shelf import Shelf
-from ledger._values import Normals
+from ledger._values import Normals, is_wrong
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, bears_elsewhere, references_of, with_merged
 
@@ -202,7 +202,7 @@ class Folding:
     def _append(self, key: Key, contract: RelationContract, claim: Claim, commit: int) -> bool:
         is_many = contract.cardinality == Cardinality.MANY
         part = self._part_of(claim, contract)
-        if part is None:
+        if part is None or (claim.value is not None and is_wrong(self._normal(claim, contract))):
             return False
         if self._shelf.get(key, part) is None and (
             not self._shelf.is_known(key, part) or (is_many and key in self._clouded)

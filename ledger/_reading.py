@@ -14,6 +14,7 @@ from ledger._claims import NO_KEY, claim_id_of
 from ledger._keys import TenantKeys
 from ledger._relations import Contracts
 from ledger._validity import validity_of
+from ledger._values import takes
 
 _AIMED = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
 
@@ -50,7 +51,7 @@ def claims_of(
     event_id_of: Callable[[str], str | None],
 ) -> list[Claim]:
     """
-    Return the event's claims in the order of their ordinals.
+    Return the event's claims in the order of their ordinals, without values that were misread in a text.
 
     Args:
         event: The event they were read out of.
@@ -69,7 +70,23 @@ def claims_of(
     return [
         _claim(event, item, epoch=epoch, contracts=contracts, claim_id=claim_id, event_id_of=event_id_of)
         for item in ordered
+        if not _is_misread(item, contracts)
     ]
+
+
+def _is_misread(item: ProjectedClaim, contracts: Contracts) -> bool:
+    """
+    Return whether words were taken for a value that their relation does not take.
+
+    Nobody claimed that; a structured claim, which somebody did, stays and is reported.
+    """
+    relation, value = item.draft.relation, item.draft.value
+    return (
+        bool(item.spans)
+        and relation is not None
+        and value is not None
+        and not takes(value, contracts.of(relation))
+    )
 
 
 def _claim(

@@ -33,6 +33,7 @@ from contracts.relations import (
 )
 from contracts.values import NotOfType
 from ledger._claims import canonical
+from ledger._keys import TenantKeys
 from ledger._schemas import check_schema
 from ledger._units import UNITS_VERSION, check_unit
 from ledger._values import NORMALIZERS
@@ -113,6 +114,12 @@ def replaces_any(contract: RelationContract, source_class: str) -> bool:
     rules = dict(contract.supersession)
     rule = rules.get(source_class, rules.get(OTHERS, Supersession.SAME_SOURCE))
     return rule == Supersession.ANY
+
+
+def relation_seal(keys: TenantKeys, epoch: int, relation: str, commit: int, form: bytes) -> bytes:
+    """Return the seal over a row of the table `relation`."""
+    columns = (str(epoch), relation, str(commit))
+    return keys.seal("relation", *(column.encode() for column in columns), form)
 
 
 def contract_bytes(contract: RelationContract) -> bytes:

@@ -57,6 +57,10 @@ NORMALIZERS: Final[Mapping[str, Callable[[str], str]]] = {
 """By name, as contracts call them: `words` also folds runs of white space into one space."""
 
 
+_WRONG: Final = "!"
+"""What the form of a value begins with that is none of its relation's type: no JSON does."""
+
+
 def spelt_form(value: Any, normalizer: str) -> str:  # noqa: ANN401 — any JSON value
     """
     Return the one text that every equal JSON value has.
@@ -109,6 +113,11 @@ def takes(value: object, contract: RelationContract) -> bool:
     return True
 
 
+def is_wrong(form: str) -> bool:
+    """Return whether a normal form is that of a value which is none of its relation's type."""
+    return form.startswith(_WRONG)
+
+
 def _number_form(quantity: Quantity, unit: str | None) -> str:
     if quantity.unit is None:
         return _form(["number", str(quantity.number)])
@@ -145,8 +154,7 @@ class Normals:
         try:
             form = normal_form(value, contract)
         except NotOfType:
-            # No JSON, and so the form of no value that is of the type.
-            return "!" + spelt_form(value, "exact")
+            return _WRONG + spelt_form(value, "exact")
         if contract.value_type != ValueType.ENTITY or not self._root:
             return form
         if contract.normalizer not in self._shared:

@@ -17,11 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
 from contracts.relations import RelationContract
-from ledger import _tables
 from ledger._claims import NO_KEY, claim_of
 from ledger._identity import NO_MERGES, Merges
 from ledger._keys import TenantKeys
-from ledger._relations import Contracts, contract_of
+from ledger._relations import Contracts, contract_of, relation_seal
 
 Key: TypeAlias = tuple[str, str]
 """(entity, relation)."""
@@ -171,12 +170,6 @@ class Reader:
 
     def _bound(self, **parameters: object) -> dict[str, Any]:
         return {"tenant": self.keys.tenant, "epoch": self.epoch, "cut": self.cut, **parameters}
-
-
-def relation_seal(keys: TenantKeys, epoch: int, relation: str, commit: int, form: bytes) -> bytes:
-    """Return the seal over a row of the table `relation`."""
-    columns = (str(epoch), relation, str(commit))
-    return keys.seal(_tables.relation.name, *(column.encode() for column in columns), form)
 
 
 def bears_elsewhere(claim: Claim) -> bool:
