@@ -197,12 +197,8 @@ claim = sa.Table(
     sa.Column("seal", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "epoch", "claim_id"),
     sa.UniqueConstraint("tenant", "epoch", "position", "ordinal", name="claim_position_once"),
-    sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="claim_of_epoch"),
-    sa.ForeignKeyConstraint(
-        ["tenant", "event_id"], ["event.tenant", "event.event_id"], name="claim_of_event"
-    ),
+    # That its epoch and its event are there is asked once a statement, by a trigger.
     sa.Index("claim_of_key", "tenant", "epoch", "entity", "relation", "position", "ordinal"),
-    sa.Index("claim_by_event", "tenant", "epoch", "event_id"),
     # Who is one with whom: few claims, read whole.
     sa.Index(
         "claim_identity",
@@ -264,7 +260,7 @@ cell = sa.Table(
     # Claims that carry it; for a conflict, the rivals.
     sa.Column("claims", pg.ARRAY(sa.LargeBinary), nullable=False),
     sa.PrimaryKeyConstraint("tenant", "cell"),
-    sa.ForeignKeyConstraint(["tenant", "line"], ["line.tenant", "line.line"], name="cell_of_line"),
+    # That its line is there is asked once a statement, by a trigger.
     sa.CheckConstraint("NOT isempty(valid) AND NOT isempty(known)", name="cell_not_empty"),
     sa.CheckConstraint(
         "coalesce(isfinite(lower(valid)), true) AND coalesce(isfinite(upper(valid)), true)",

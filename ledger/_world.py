@@ -56,9 +56,10 @@ _REACHED: Final = sa.text(
     "AND r.epoch = :epoch AND r.claim_id = k.claim_id OFFSET 0) AS r"
 )
 _OF_EVENTS: Final = sa.text(
-    "SELECT c.* FROM unnest(CAST(:event_ids AS text[])) AS k(event_id) "  # noqa: S608
+    "SELECT c.* FROM unnest(CAST(:event_ids AS text[])) AS k(event_id) CROSS JOIN LATERAL ("  # noqa: S608
+    "SELECT e.position FROM event e WHERE e.tenant = :tenant AND e.event_id = k.event_id OFFSET 0) AS e "
     f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
-    "AND c.event_id = k.event_id AND c.commit <= :cut OFFSET 0) AS c"
+    "AND c.position = e.position AND c.commit <= :cut OFFSET 0) AS c"
 )
 _BY_ID: Final = sa.text(
     "SELECT c.* FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "  # noqa: S608

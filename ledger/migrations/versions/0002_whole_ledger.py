@@ -12,7 +12,11 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-_SCRIPTS: Final[tuple[str, ...]] = ("0002_vectors.sql", "0002_views.sql")
+_SCRIPTS: Final[tuple[str, ...]] = (
+    "0002_fold.sql",
+    "0002_vectors.sql",
+    "0002_views.sql",
+)
 
 
 def upgrade() -> None:

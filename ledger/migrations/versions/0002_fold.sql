@@ -1,0 +1,96 @@
+-- What a claim or a cell comes from is there: asked once for all rows of a statement. A foreign key asks
+-- for each row by itself, which took longer than storing the row with all its indexes.
+ALTER TABLE claim DROP CONSTRAINT claim_of_epoch, DROP CONSTRAINT claim_of_event;
+ALTER TABLE cell DROP CONSTRAINT cell_of_line;
+-- The claims of an event are found at its position.
+DROP INDEX claim_by_event;
+
+CREATE FUNCTION echoplane_claims_come_from_events() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp
+AS $function$
+BEGIN
+    -- `OFFSET 0`: each is looked up by index, however old the statistics are.
+    IF EXISTS (
+        SELECT FROM fresh AS f WHERE NOT EXISTS (
+            SELECT FROM event AS e
+            WHERE e.tenant = f.tenant AND e.position = f.position AND e.event_id = f.event_id OFFSET 0
+        )
+    ) THEN
+        RAISE foreign_key_violation USING
+            MESSAGE = 'a claim comes from an event of its tenant, at that event''s position',
+            CONSTRAINT = 'claim_of_event', TABLE = 'claim';
+    END IF;
+    IF EXISTS (
+        SELECT FROM (SELECT DISTINCT tenant, epoch FROM fresh) AS f WHERE NOT EXISTS (
+            SELECT FROM epoch AS e WHERE e.tenant = f.tenant AND e.epoch = f.epoch OFFSET 0
+        )
+    ) THEN
+        RAISE foreign_key_violation USING
+            MESSAGE = 'a claim is of an epoch of its tenant', CONSTRAINT = 'claim_of_epoch', TABLE = 'claim';
+    END IF;
+    RETURN NULL;
+END
+$function$;
+
+CREATE TRIGGER claim_comes_from_event AFTER INSERT ON claim REFERENCING NEW TABLE AS fresh
+FOR EACH STATEMENT EXECUTE FUNCTION echoplane_claims_come_from_events();
+
+CREATE FUNCTION echoplane_cells_are_on_lines() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp
+AS $function$
+BEGIN
+    IF EXISTS (
+        SELECT FROM (SELECT DISTINCT tenant, line FROM fresh) AS f WHERE NOT EXISTS (
+            SELECT FROM line AS l WHERE l.tenant = f.tenant AND l.line = f.line OFFSET 0
+        )
+    ) THEN
+        RAISE foreign_key_violation USING
+            MESSAGE = 'a cell is on a line of its tenant', CONSTRAINT = 'cell_of_line', TABLE = 'cell';
+    END IF;
+    RETURN NULL;
+END
+$function$;
+
+CREATE TRIGGER cell_is_on_line AFTER INSERT ON cell REFERENCING NEW TABLE AS fresh
+FOR EACH STATEMENT EXECUTE FUNCTION echoplane_cells_are_on_lines();
+
+-- The other end: what something comes from neither goes nor gets another name.
+CREATE FUNCTION echoplane_is_named() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp
+AS $function$
+DECLARE
+    v_named boolean;
+BEGIN
+    CASE TG_TABLE_NAME
+        WHEN 'event' THEN
+            -- By no index: no part of this program deletes or renames an event.
+            v_named := EXISTS (SELECT FROM claim AS c WHERE c.tenant = OLD.tenant AND c.event_id = OLD.event_id);
+        WHEN 'epoch' THEN
+            v_named := EXISTS (SELECT FROM claim AS c WHERE c.tenant = OLD.tenant AND c.epoch = OLD.epoch);
+        WHEN 'line' THEN
+            v_named := EXISTS (SELECT FROM cell AS c WHERE c.tenant = OLD.tenant AND c.line = OLD.line);
+    END CASE;
+    IF v_named THEN
+        RAISE foreign_key_violation USING
+            MESSAGE = 'something comes from it', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME;
+    END IF;
+    RETURN NULL;
+END
+$function$;
+
+CREATE TRIGGER event_is_named AFTER DELETE ON event FOR EACH ROW EXECUTE FUNCTION echoplane_is_named();
+CREATE TRIGGER epoch_is_named AFTER DELETE ON epoch FOR EACH ROW EXECUTE FUNCTION echoplane_is_named();
+CREATE TRIGGER line_is_named AFTER DELETE ON line FOR EACH ROW EXECUTE FUNCTION echoplane_is_named();
+
+CREATE TRIGGER event_is_renamed AFTER UPDATE ON event FOR EACH ROW
+WHEN ((OLD.tenant, OLD.event_id) IS DISTINCT FROM (NEW.tenant, NEW.event_id))
+EXECUTE FUNCTION echoplane_is_named();
+CREATE TRIGGER epoch_is_renamed AFTER UPDATE ON epoch FOR EACH ROW
+WHEN ((OLD.tenant, OLD.epoch) IS DISTINCT FROM (NEW.tenant, NEW.epoch))
+EXECUTE FUNCTION echoplane_is_named();
+CREATE TRIGGER line_is_renamed AFTER UPDATE ON line FOR EACH ROW
+WHEN ((OLD.tenant, OLD.line) IS DISTINCT FROM (NEW.tenant, NEW.line))
+EXECUTE FUNCTION echoplane_is_named();
+
+REVOKE ALL ON FUNCTION echoplane_claims_come_from_events, echoplane_cells_are_on_lines, echoplane_is_named
+    FROM PUBLIC;
