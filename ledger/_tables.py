@@ -14,13 +14,43 @@ import sqlalchemy as sa
 from pgvector.sqlalchemy import Vector
 from sqlalchemy.dialects import postgresql as pg
 
+from ledger._metadata import metadata
+from ledger._metadata import tenant_column as _tenant
+from ledger._tables_erasure import erased, tombstone, tombstone_reach, veiled_name
+from ledger._tables_recall import context, context_key, pinned_view, trail, trail_head, trail_key
+
+__all__ = [
+    "EMBEDDING_DIMENSIONS",
+    "TABLES_ACROSS_TENANTS",
+    "cell",
+    "claim",
+    "commit",
+    "context",
+    "context_key",
+    "dead_letter",
+    "epoch",
+    "erased",
+    "event",
+    "event_key",
+    "head",
+    "line",
+    "metadata",
+    "outbox",
+    "pinned_view",
+    "reach",
+    "relation",
+    "tenant",
+    "token",
+    "tombstone",
+    "tombstone_reach",
+    "trail",
+    "trail_head",
+    "trail_key",
+    "unit_vector",
+    "veiled_name",
+]
+
 EMBEDDING_DIMENSIONS: Final = 384
-
-metadata = sa.MetaData()
-
-
-def _tenant() -> sa.Column[str]:
-    return sa.Column("tenant", sa.Text, nullable=False)
 
 
 # --- tenancy and keys ---------------------------------------------------------------------------
@@ -106,6 +136,10 @@ event = sa.Table(
     sa.UniqueConstraint("tenant", "stream_digest", "stream_version", name="event_stream_version_once"),
     sa.ForeignKeyConstraint(["tenant", "commit"], ["commit.tenant", "commit.commit"], name="event_of_commit"),
     sa.Index("event_source", "tenant", "source_digest"),
+    # Few: what an erasure looks for that was derived.
+    sa.Index("event_derivation", "tenant", "position", postgresql_where=sa.text("kind = 'derivation'")),
+    # Few: the contracts with which an epoch begins are read from them.
+    sa.Index("event_relation", "tenant", "position", postgresql_where=sa.text("kind = 'relation'")),
 )
 
 event_key = sa.Table(
@@ -144,8 +178,9 @@ epoch = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "epoch"),
     sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="epoch_of_tenant"),
-    sa.CheckConstraint("state IN ('serving', 'building', 'retired')", name="epoch_state"),
+    sa.CheckConstraint("state IN ('serving', 'building', 'retired', 'dropped')", name="epoch_state"),
     sa.Index("epoch_serving_once", "tenant", unique=True, postgresql_where=sa.text("state = 'serving'")),
+    sa.Index("epoch_building_once", "tenant", unique=True, postgresql_where=sa.text("state = 'building'")),
 )
 
 dead_letter = sa.Table(
@@ -207,6 +242,17 @@ claim = sa.Table(
         "position",
         postgresql_where=sa.text("relation IN ('same_as', 'not_same_as')"),
     ),
+    # What acts on others is needed however old it is.
+    sa.Index(
+        "claim_acting",
+        "tenant",
+        "epoch",
+        "entity",
+        "relation",
+        "position",
+        "ordinal",
+        postgresql_where=sa.text("stance IN ('correct', 'retract', 'settle', 'dispute')"),
+    ),
 )
 
 # Keys that a claim bears on beside its own: those of its targets, of its winner, of its inputs.
@@ -219,6 +265,9 @@ reach = sa.Table(
     sa.Column("entity", sa.Text, nullable=False),
     sa.Column("relation", sa.Text, nullable=False),
     sa.Column("claim_id", sa.LargeBinary, nullable=False),
+    # The claim's own position, and whether it acts on others: the newest of those are looked up.
+    sa.Column("position", sa.BigInteger, nullable=False),
+    sa.Column("acts", sa.Boolean, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "epoch", "entity", "relation", "claim_id"),
     sa.ForeignKeyConstraint(
         ["tenant", "epoch", "claim_id"],
@@ -226,6 +275,15 @@ reach = sa.Table(
         name="reach_of_claim",
     ),
     sa.Index("reach_by_claim", "tenant", "epoch", "claim_id"),
+    sa.Index(
+        "reach_acting",
+        "tenant",
+        "epoch",
+        "entity",
+        "relation",
+        "position",
+        postgresql_where=sa.text("acts"),
+    ),
 )
 
 line = sa.Table(
@@ -259,6 +317,26 @@ cell = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     # Claims that carry it; for a conflict, the rivals.
     sa.Column("claims", pg.ARRAY(sa.LargeBinary), nullable=False),
+    # Where it begins in valid time, and at which commit it stands: by these an instant at a cut is
+    # found (0002_lookup.sql says how).
+    sa.Column(
+        "starts",
+        sa.DateTime(timezone=True),
+        sa.Computed("coalesce(lower(valid), '-infinity'::timestamptz)", persisted=True),
+        nullable=False,
+    ),
+    sa.Column(
+        "node",
+        sa.BigInteger,
+        sa.Computed(
+            "CASE WHEN upper_inf(known) THEN 0 ELSE (upper(known) - 1) & ((-1)::bigint << (length(ltrim("
+            "((lower(known) - 1) # (upper(known) - 1))::bit(64)::text, '0')) - 1)) END",
+            persisted=True,
+        ),
+        nullable=False,
+    ),
+    # Keyed digest over the cell and its line's key: a changed cell is found at read.
+    sa.Column("seal", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "cell"),
     # That its line is there is asked once a statement, by a trigger.
     sa.CheckConstraint("NOT isempty(valid) AND NOT isempty(known)", name="cell_not_empty"),
@@ -276,93 +354,7 @@ cell = sa.Table(
         using="gist",
         name="cell_open_disjoint",
     ),
-    sa.Index("cell_lookup", "line", "known", "valid", postgresql_using="gist"),
-)
-
-# --- recall -------------------------------------------------------------------------------------
-
-context = sa.Table(
-    "context",
-    metadata,
-    _tenant(),
-    sa.Column("context_hash", sa.Text, nullable=False),
-    sa.Column("content_hash", sa.Text, nullable=False),
-    # The canonical form, under a data key of the context's own: its plan holds names.
-    sa.Column("ciphertext", sa.LargeBinary, nullable=False),
-    sa.PrimaryKeyConstraint("tenant", "context_hash"),
-    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="context_of_tenant"),
-)
-
-context_key = sa.Table(
-    "context_key",
-    metadata,
-    _tenant(),
-    sa.Column("context_hash", sa.Text, nullable=False),
-    sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
-    sa.PrimaryKeyConstraint("tenant", "context_hash"),
-    sa.ForeignKeyConstraint(
-        ["tenant", "context_hash"], ["context.tenant", "context.context_hash"], name="key_of_context"
-    ),
-)
-
-# The number of the newest trail. Apart from `head`: a question never waits for an append.
-trail_head = sa.Table(
-    "trail_head",
-    metadata,
-    _tenant(),
-    sa.Column("number", sa.BigInteger, nullable=False),
-    sa.PrimaryKeyConstraint("tenant"),
-    sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="trail_head_of_tenant"),
-)
-
-# A log of its own, numbered per tenant; it advances no commit: asking never changes the answer.
-trail = sa.Table(
-    "trail",
-    metadata,
-    _tenant(),
-    sa.Column("trail_id", sa.Text, nullable=False),
-    sa.Column("number", sa.BigInteger, nullable=False),
-    sa.Column("context_hash", sa.Text, nullable=False),
-    sa.Column("asked_at", sa.DateTime(timezone=True), nullable=False),
-    # Canonical JSON without content: view, configuration, hashes, route counts, latencies.
-    sa.Column("body", sa.LargeBinary, nullable=False),
-    # The question and the proposal, under a data key of the trail's own.
-    sa.Column("ciphertext", sa.LargeBinary, nullable=False),
-    sa.Column("seal", sa.LargeBinary, nullable=False),
-    sa.PrimaryKeyConstraint("tenant", "trail_id"),
-    sa.UniqueConstraint("tenant", "number", name="trail_number_once"),
-    sa.ForeignKeyConstraint(
-        ["tenant", "context_hash"], ["context.tenant", "context.context_hash"], name="trail_of_context"
-    ),
-    sa.Index("trail_by_context", "tenant", "context_hash"),
-)
-
-trail_key = sa.Table(
-    "trail_key",
-    metadata,
-    _tenant(),
-    sa.Column("trail_id", sa.Text, nullable=False),
-    sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
-    sa.PrimaryKeyConstraint("tenant", "trail_id"),
-    sa.ForeignKeyConstraint(["tenant", "trail_id"], ["trail.tenant", "trail.trail_id"], name="key_of_trail"),
-)
-
-pinned_view = sa.Table(
-    "pinned_view",
-    metadata,
-    _tenant(),
-    # A handle, in the clear: it stands in paths and in answers.
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("valid_at", sa.DateTime(timezone=True), nullable=False),
-    sa.Column("known_at", sa.DateTime(timezone=True), nullable=False),
-    sa.Column("epoch", sa.Integer, nullable=False),
-    sa.Column("cut", sa.BigInteger, nullable=False),
-    sa.Column("pinned_at", sa.DateTime(timezone=True), nullable=False),
-    sa.PrimaryKeyConstraint("tenant", "name"),
-    sa.ForeignKeyConstraint(
-        ["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="pinned_view_of_epoch"
-    ),
-    sa.CheckConstraint("name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'", name="pinned_view_name"),
+    sa.Index("cell_point", "tenant", "line", "node", "starts", unique=True),
 )
 
 # --- discovery's own index ----------------------------------------------------------------------

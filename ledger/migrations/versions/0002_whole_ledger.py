@@ -13,9 +13,13 @@ branch_labels = None
 depends_on = None
 
 _SCRIPTS: Final[tuple[str, ...]] = (
+    "0002_epochs.sql",
     "0002_fold.sql",
+    "0002_lookup.sql",
     "0002_vectors.sql",
+    "0002_values.sql",
     "0002_views.sql",
+    "0002_erasure.sql",
 )
 
 

@@ -1,0 +1,74 @@
+-- A dropped epoch keeps its number and nothing else.
+ALTER TABLE epoch DROP CONSTRAINT epoch_state;
+ALTER TABLE epoch ADD CONSTRAINT epoch_state
+    CHECK (state IN ('serving', 'building', 'retired', 'dropped'));
+-- One is built at a time: of two, the later one would make the earlier one's work vain.
+CREATE UNIQUE INDEX epoch_building_once ON epoch (tenant) WHERE state = 'building';
+
+-- The contracts with which an epoch begins are read from the log, by kind.
+CREATE INDEX event_relation ON event (tenant, position) WHERE kind = 'relation';
+
+-- Deletes some rows of a dropped epoch and says how many; 0 once none is left. The plane's role may
+-- delete no claim and no cell itself, and this takes no other epoch.
+CREATE FUNCTION echoplane_drop_rows(p_tenant text, p_epoch integer, p_rows integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+AS $function$
+DECLARE
+    v_lines bigint[];
+    v_count bigint;
+    v_more bigint;
+BEGIN
+    PERFORM set_config('echoplane.tenant', p_tenant, true);
+    IF NOT EXISTS (
+        SELECT FROM epoch AS e WHERE e.tenant = p_tenant AND e.epoch = p_epoch AND e.state = 'dropped'
+    ) THEN
+        RAISE integrity_constraint_violation USING
+            MESSAGE = 'only rows of a dropped epoch are deleted', CONSTRAINT = 'epoch_dropped', TABLE = 'epoch';
+    END IF;
+
+    -- Lines whose cells are gone go in the same step, or each further one would walk over them again.
+    v_lines := ARRAY(SELECT l.line FROM line AS l WHERE l.tenant = p_tenant AND l.epoch = p_epoch LIMIT p_rows);
+    DELETE FROM cell AS c WHERE c.tenant = p_tenant AND c.cell IN (
+        SELECT d.cell FROM cell AS d WHERE d.tenant = p_tenant AND d.line = ANY (v_lines) LIMIT p_rows
+    );
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    DELETE FROM line AS l WHERE l.tenant = p_tenant AND l.line = ANY (v_lines)
+        AND NOT EXISTS (SELECT FROM cell AS c WHERE c.tenant = p_tenant AND c.line = l.line);
+    GET DIAGNOSTICS v_more = ROW_COUNT;
+    v_count := v_count + v_more;
+    IF v_count > 0 THEN
+        RETURN v_count;
+    END IF;
+
+    WITH gone AS (
+        SELECT r.claim_id, r.entity, r.relation FROM reach AS r
+        WHERE r.tenant = p_tenant AND r.epoch = p_epoch LIMIT p_rows
+    )
+    DELETE FROM reach AS r USING gone
+    WHERE r.tenant = p_tenant AND r.epoch = p_epoch
+        AND (r.claim_id, r.entity, r.relation) = (gone.claim_id, gone.entity, gone.relation);
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    IF v_count > 0 THEN
+        RETURN v_count;
+    END IF;
+
+    WITH gone AS (
+        SELECT c.claim_id FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch LIMIT p_rows
+    )
+    DELETE FROM claim AS c USING gone
+    WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = gone.claim_id;
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    IF v_count > 0 THEN
+        RETURN v_count;
+    END IF;
+
+    DELETE FROM relation AS r WHERE r.tenant = p_tenant AND r.epoch = p_epoch;
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    DELETE FROM dead_letter AS d WHERE d.tenant = p_tenant AND d.epoch = p_epoch;
+    GET DIAGNOSTICS v_more = ROW_COUNT;
+    RETURN v_count + v_more;
+END
+$function$;
+
+REVOKE ALL ON FUNCTION echoplane_drop_rows FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION echoplane_drop_rows TO echoplane_plane;

@@ -1,0 +1,166 @@
+-- What was folded is folded again from the log: cells get a seal, and one is made where they are.
+-- The owner is bound by row level security too, so it is taken off for this.
+TRUNCATE reach, cell, line, claim, relation;
+ALTER TABLE epoch NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE outbox NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE head NO FORCE ROW LEVEL SECURITY;
+UPDATE epoch SET commit = 0, position = 0;
+INSERT INTO outbox (tenant, commit) SELECT tenant, commit FROM head WHERE commit > 0
+ON CONFLICT (tenant) DO UPDATE SET commit = excluded.commit;
+ALTER TABLE epoch FORCE ROW LEVEL SECURITY;
+ALTER TABLE outbox FORCE ROW LEVEL SECURITY;
+ALTER TABLE head FORCE ROW LEVEL SECURITY;
+
+-- An instant at a cut is found by plain comparisons: under row level security an index is searched by
+-- operators that are leakproof alone, and those of ranges are not.
+--
+-- Commits are the leaves and inner points of a binary tree (8 above 4 and 12, 4 above 2 and 6 …). A cell
+-- that is no longer known stands at the one commit of its own that is highest in the tree; one that is
+-- still known stands at 0. All cells that a cut q lies in stand at q, above q, or at 0: a handful of
+-- points. All cells at one point were known together, so no two of them share an instant: the only one
+-- that can hold it is the last that starts at or before it.
+DROP INDEX cell_lookup;
+ALTER TABLE cell
+    ADD COLUMN starts TIMESTAMP WITH TIME ZONE NOT NULL
+        GENERATED ALWAYS AS (coalesce(lower(valid), '-infinity'::timestamptz)) STORED,
+    ADD COLUMN node BIGINT NOT NULL GENERATED ALWAYS AS (
+        CASE WHEN upper_inf(known) THEN 0 ELSE (upper(known) - 1) & ((-1)::bigint << (
+            length(ltrim(((lower(known) - 1) # (upper(known) - 1))::bit(64)::text, '0')) - 1)) END
+    ) STORED,
+    ADD COLUMN seal BYTEA NOT NULL;
+CREATE UNIQUE INDEX cell_point ON cell (tenant, line, node, starts);
+GRANT UPDATE (known, seal) ON cell TO echoplane_plane;
+
+-- Claims that act on others, by the key they are on or bear on: they are needed however old they are.
+CREATE INDEX claim_acting ON claim (tenant, epoch, entity, relation, position, ordinal)
+    WHERE stance IN ('correct', 'retract', 'settle', 'dispute');
+ALTER TABLE reach ADD COLUMN position BIGINT NOT NULL, ADD COLUMN acts BOOLEAN NOT NULL;
+CREATE INDEX reach_acting ON reach (tenant, epoch, entity, relation, position) WHERE acts;
+
+-- Everything that the answers of some keys at one cut and instant are made from, in one call:
+--   stand   how far the epoch is folded (`amount`) and the log goes (`position`)
+--   count   how many lines of a key are in a state there
+--   cell    what a line has there; at most `p_cells` a key, those with a value before the others;
+--           `amount` is 1 where the line has a tail
+--   own     the newest claims on the key up to the cut, one more than `p_claims` if there are more
+--   acting  where there are more: the newest that act on others, likewise
+--   reach   the newest that act on it from elsewhere, likewise
+--   named   claims that its cells name and that are not among its own
+-- Without an instant there are no cells.
+CREATE FUNCTION echoplane_found(
+    p_tenant text, p_epoch integer, p_cut bigint, p_at timestamptz, p_entities text[], p_relations text[],
+    p_cells integer, p_claims integer
+) RETURNS TABLE (
+    kind text, key bigint, part text, valid_from timestamptz, valid_to timestamptz, known_from bigint,
+    known_to bigint, state text, claims bytea[], amount bigint, claim_id bytea, "position" bigint,
+    ordinal integer, commit bigint, event_id text, entity text, relation text, stance text, body bytea,
+    seal bytea
+)
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, public, pg_temp SET plan_cache_mode = force_generic_plan
+AS $function$
+#variable_conflict use_column
+DECLARE
+    v_folded bigint := (SELECT e.commit FROM epoch AS e WHERE e.tenant = p_tenant AND e.epoch = p_epoch);
+    v_head bigint := (SELECT h.commit FROM head AS h WHERE h.tenant = p_tenant);
+    v_last bigint := (SELECT c.first_position + c.event_count - 1 FROM commit AS c
+                      WHERE c.tenant = p_tenant AND c.commit = p_cut);
+    v_nodes bigint[];
+BEGIN
+    -- 0, q, and what stands above q, up to the root of the tree that holds every folded commit.
+    v_nodes := ARRAY(
+        SELECT 0::bigint UNION ALL
+        SELECT ((p_cut >> level) | 1) << level FROM generate_series(0, 62) AS level
+        WHERE p_cut > 0 AND (level = 0 OR v_folded >> level > 0)
+    );
+    RETURN QUERY
+    WITH wanted AS MATERIALIZED (
+        SELECT u.n, u.entity, u.relation
+        FROM unnest(p_entities, p_relations) WITH ORDINALITY AS u (entity, relation, n)
+    ), found AS MATERIALIZED (
+        SELECT w.n, l.part, l.tail IS NOT NULL AS plain, c.valid, c.known, c.state, c.claims, c.seal
+        FROM wanted AS w CROSS JOIN LATERAL (
+            SELECT l.line, l.part, l.tail FROM line AS l
+            WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
+                AND l.relation = w.relation AND p_at IS NOT NULL
+            OFFSET 0
+        ) AS l CROSS JOIN LATERAL (
+            SELECT c.valid, c.known, c.state, c.claims, c.seal
+            FROM unnest(v_nodes) AS u (node) CROSS JOIN LATERAL (
+                SELECT c.valid, c.known, c.state, c.claims, c.seal FROM cell AS c
+                WHERE c.tenant = p_tenant AND c.line = l.line AND c.node = u.node AND c.starts <= p_at
+                ORDER BY c.starts DESC LIMIT 1
+            ) AS c
+            WHERE c.valid @> p_at AND c.known @> p_cut
+            LIMIT 1
+        ) AS c
+    ), shown AS MATERIALIZED (
+        SELECT f.* FROM (
+            SELECT f.*, row_number() OVER (
+                PARTITION BY f.n ORDER BY f.state IN ('value', 'conflict') DESC, f.part
+            ) AS place FROM found AS f
+        ) AS f WHERE f.place <= p_cells
+    ), own AS MATERIALIZED (
+        SELECT w.n, c.* FROM wanted AS w CROSS JOIN LATERAL (
+            SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.entity, c.relation, c.stance,
+                c.body, c.seal
+            FROM claim AS c
+            WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity
+                AND c.relation = w.relation AND c.position <= v_last
+            ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
+        ) AS c
+    ), long AS MATERIALIZED (
+        SELECT w.n, w.entity, w.relation FROM wanted AS w
+        WHERE w.n IN (SELECT o.n FROM own AS o GROUP BY o.n HAVING count(*) > p_claims)
+    )
+    SELECT 'stand', NULL::bigint, NULL::text, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
+        NULL::bigint, NULL::text, NULL::bytea[], v_folded, NULL::bytea, v_head, NULL::integer, NULL::bigint,
+        NULL::text, NULL::text, NULL::text, NULL::text, NULL::bytea, NULL::bytea
+    UNION ALL
+    SELECT 'count', f.n, NULL, NULL, NULL, NULL, NULL, f.state, NULL, count(*), NULL, NULL, NULL, NULL, NULL,
+        NULL, NULL, NULL, NULL, NULL
+    FROM found AS f GROUP BY f.n, f.state
+    UNION ALL
+    SELECT 'cell', f.n, f.part, lower(f.valid), upper(f.valid), lower(f.known), upper(f.known), f.state,
+        f.claims, CASE WHEN f.plain THEN 1 END, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, f.seal
+    FROM shown AS f
+    UNION ALL
+    SELECT 'own', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, o.claim_id, o.position, o.ordinal,
+        o.commit, o.event_id, o.entity, o.relation, o.stance, o.body, o.seal
+    FROM own AS o
+    UNION ALL
+    SELECT 'acting', w.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.claim_id, c.position, c.ordinal,
+        c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, c.seal
+    FROM long AS w CROSS JOIN LATERAL (
+        SELECT * FROM claim AS c
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity AND c.relation = w.relation
+            AND c.position <= v_last AND c.stance IN ('correct', 'retract', 'settle', 'dispute')
+        ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
+    ) AS c
+    UNION ALL
+    SELECT 'reach', w.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.claim_id, c.position, c.ordinal,
+        c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, c.seal
+    FROM wanted AS w CROSS JOIN LATERAL (
+        SELECT r.claim_id FROM reach AS r
+        WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = w.entity AND r.relation = w.relation
+            AND r.position <= v_last AND r.acts
+        ORDER BY r.position DESC LIMIT p_claims + 1
+    ) AS r CROSS JOIN LATERAL (
+        SELECT * FROM claim AS c
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = r.claim_id OFFSET 0
+    ) AS c
+    UNION ALL
+    SELECT 'named', w.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.claim_id, c.position, c.ordinal,
+        c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, c.seal
+    FROM (
+        SELECT s.n, u.claim_id FROM shown AS s CROSS JOIN LATERAL unnest(s.claims) AS u (claim_id)
+        EXCEPT SELECT o.n, o.claim_id FROM own AS o
+    ) AS w CROSS JOIN LATERAL (
+        SELECT * FROM claim AS c
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = w.claim_id OFFSET 0
+    ) AS c;
+END
+$function$;
+
+REVOKE ALL ON FUNCTION echoplane_found FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION echoplane_found TO echoplane_plane;
