@@ -10,13 +10,15 @@ The error tree, sorted by who must act.
     │   ├── IdempotencyConflict  the same key was used for other content
     │   ├── AlreadyKnown       some events of an append stand in the log already; says which
     │   ├── ViewTaken          the name of a pinned view stands for another view
+    │   ├── RelationInUse      claims stand on a relation: another contract needs another epoch
+    │   ├── EpochDropped       what the epoch had made of the log was deleted on purpose
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
     │   ├── VersionConflict    another writer appended first
     │   └── NotYet             the generation or commit asked for is not folded yet
     ├── Unavailable    the caller retries as is, later
     └── Fault          the operators of the plane act
-        ├── Poisoned           an event stops its tenant's generation
+        ├── Poisoned           an event stops its tenant's epoch
         ├── IntegrityFault     stored bytes do not match their digests
         └── ModelMismatch      an index was built by another embedding model
 
@@ -124,6 +126,34 @@ class ViewTaken(Incorrect):
         self.name = name
 
 
+class RelationInUse(Incorrect):
+    """
+    Claims were made on the relation: to decide them otherwise is another epoch. Nothing was written.
+
+    `claims` stand on it; all `events` of the log would be folded again, into `epoch`.
+    """
+
+    code = "incorrect.relation_in_use"
+
+    def __init__(self, *, relation: str, claims: int, events: int, epoch: int) -> None:
+        super().__init__(
+            f"{relation}: claims were made on it already ({claims}). To decide them otherwise, all events "
+            f"({events}) are folded again, into epoch {epoch}, which takes over when it is complete: "
+            'register with `--new-epoch` (`"new_epoch": true`) to do that'
+        )
+        self.relation, self.claims, self.events, self.epoch = relation, claims, events, epoch
+
+
+class EpochDropped(Incorrect):
+    """What an epoch had made of the log was deleted: it can be neither asked nor built anew."""
+
+    code = "incorrect.epoch_dropped"
+
+    def __init__(self, *, epoch: int) -> None:
+        super().__init__(f"epoch {epoch} was dropped; ask the one that serves")
+        self.epoch = epoch
+
+
 class LimitExceeded(Incorrect):
     """A documented bound was passed."""
 
@@ -177,13 +207,13 @@ class Fault(EchoplaneError):
 
 
 class Poisoned(Fault):
-    """An event could not be projected and stops its tenant's generation before it."""
+    """An event could not be projected and stops its tenant's epoch before it."""
 
     code = "fault.poisoned"
 
-    def __init__(self, *, position: int, error: str) -> None:
-        super().__init__(f"the event at position {position} cannot be projected: {error}")
-        self.position, self.error = position, error
+    def __init__(self, *, epoch: int, position: int, error: str) -> None:
+        super().__init__(f"the event at position {position} cannot be projected into epoch {epoch}: {error}")
+        self.epoch, self.position, self.error = epoch, position, error
 
 
 class OtherProjector(Fault):

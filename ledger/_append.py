@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import (
     AlreadyKnown,
@@ -116,16 +117,37 @@ async def append_command(db: Database, tenant: str, draft: EventDraft, *, grant:
     return await _append(db, tenant, [draft], expected_version=None)
 
 
-async def _append(
-    db: Database, tenant: str, drafts: Sequence[EventDraft], *, expected_version: int | None
+async def append_within(
+    conn: AsyncConnection, db: Database, keys: TenantKeys, draft: EventDraft, *, grant: Grant
 ) -> Receipt:
-    keys = await tenant_keys(db, tenant)
-    prepared = prepare(keys, drafts)
-    if expected_version is not None and len({event.stream for event in prepared.events}) > 1:
-        raise BadRequest(field="expected_version", reason="all events must be of one stream")
+    """
+    Append one command in the caller's transaction, which decides whether it is written at all.
+
+    From then on until that ends, every other append of the tenant waits.
+
+    Args:
+        conn: A transaction of the tenant.
+        db: The database.
+        keys: The tenant's.
+        draft: One `relation`, `decision` or `erasure` event without an idempotency key.
+        grant: What the caller may do.
+
+    Raises:
+        Forbidden: The grant lacks the command's right.
+    """
+    check_command(grant, keys.tenant, draft)
+    prepared = prepare(keys, [draft])
+    sealed = await _sealed(db, keys, prepared)
+    appending = _Appending(events=prepared.events, sealed=sealed, expected=None)
+    (outcome,) = await _run(conn, db, keys.tenant, [appending])
+    assert outcome.outcome == "written", "a command without a key can be neither known nor stale"
+    return _receipt(keys, prepared, sealed, outcome)
+
+
+async def _sealed(db: Database, keys: TenantKeys, prepared: Prepared) -> tuple[SealedEvent, ...]:
     event_ids = [new_id("ev", db.randomness) for _ in prepared.events]
     references = await find_references(db, keys, prepared.events, event_ids)
-    sealed = tuple(
+    return tuple(
         seal_event(
             keys,
             event_id=event_id,
@@ -136,6 +158,16 @@ async def _append(
         )
         for event, event_id, own_references in zip(prepared.events, event_ids, references, strict=True)
     )
+
+
+async def _append(
+    db: Database, tenant: str, drafts: Sequence[EventDraft], *, expected_version: int | None
+) -> Receipt:
+    keys = await tenant_keys(db, tenant)
+    prepared = prepare(keys, drafts)
+    if expected_version is not None and len({event.stream for event in prepared.events}) > 1:
+        raise BadRequest(field="expected_version", reason="all events must be of one stream")
+    sealed = await _sealed(db, keys, prepared)
 
     async def run(batch: Sequence[_Appending]) -> list[_Outcome]:
         return await _write(db, tenant, batch)
@@ -160,6 +192,14 @@ async def _append(
 
 
 async def _write(db: Database, tenant: str, batch: Sequence[_Appending]) -> list[_Outcome]:
+    with translated():
+        async with autocommit(db.plane).connect() as connection:
+            return await _run(connection, db, tenant, batch)
+
+
+async def _run(
+    connection: AsyncConnection, db: Database, tenant: str, batch: Sequence[_Appending]
+) -> list[_Outcome]:
     events = [event for appending in batch for event in appending.events]
     sealed = [event for appending in batch for event in appending.sealed]
     parameters = {
@@ -177,9 +217,7 @@ async def _write(db: Database, tenant: str, batch: Sequence[_Appending]) -> list
         "ciphertexts": [event.ciphertext for event in sealed],
         "wrapped_keys": [event.wrapped_key for event in sealed],
     }
-    with translated():
-        async with autocommit(db.plane).connect() as connection:
-            rows = (await connection.execute(_APPEND, parameters)).all()
+    rows = (await connection.execute(_APPEND, parameters)).all()
     return [
         _Outcome(
             outcome=row.o_outcome,
@@ -217,6 +255,33 @@ def _receipt(
         event_hashes=tuple(sealed[index].hash.hex() for index in prepared.event_of_draft),
         commit_hash=bytes(outcome.hash).hex(),
         repeated=False,
+    )
+
+
+async def receipt_of(conn: AsyncConnection, keys: TenantKeys, event_id: str) -> Receipt:
+    """Return the receipt of an event that was appended alone, as for a repetition of it."""
+    event, commit = _tables.event, _tables.commit
+    query = (
+        sa.select(
+            event.c.position,
+            event.c.commit,
+            event.c.hash,
+            commit.c.recorded_at,
+            commit.c.hash.label("commit_hash"),
+        )
+        .join(commit, sa.and_(commit.c.tenant == event.c.tenant, commit.c.commit == event.c.commit))
+        .where(event.c.tenant == keys.tenant, event.c.event_id == event_id)
+    )
+    row = (await conn.execute(query)).one()
+    return Receipt(
+        tenant=keys.tenant,
+        commit=row.commit,
+        recorded_at=KnownAt(row.recorded_at.astimezone(UTC)),
+        event_ids=(event_id,),
+        positions=(row.position,),
+        event_hashes=(bytes(row.hash).hex(),),
+        commit_hash=bytes(row.commit_hash).hex(),
+        repeated=True,
     )
 
 

@@ -8,19 +8,20 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from contracts.errors import NotFound, NotYet
+from contracts.errors import EpochDropped, NotFound, NotYet
 from contracts.limits import WAIT_MS_MAX
 from contracts.times import KnownAt, ValidAt
 from contracts.views import Generation, View, ViewRequest
 from ledger._database import Database
+from ledger._epochs import EpochState
 
 _FIRST_PAUSE_SECONDS: Final = 0.005
 _PAUSE_SECONDS_MAX: Final = 0.1
 
 _STAND: Final = sa.text(
-    "SELECT h.recorded_at AS newest, e.epoch, e.commit FROM head h LEFT JOIN epoch e ON e.tenant = h.tenant "
-    "AND (e.epoch = CAST(:epoch AS integer) OR (CAST(:epoch AS integer) IS NULL AND e.state = 'serving')) "
-    "WHERE h.tenant = :tenant"
+    "SELECT h.recorded_at AS newest, e.epoch, e.commit, e.state FROM head h "
+    "LEFT JOIN epoch e ON e.tenant = h.tenant AND (e.epoch = CAST(:epoch AS integer) "
+    "OR (CAST(:epoch AS integer) IS NULL AND e.state = 'serving')) WHERE h.tenant = :tenant"
 )
 _CUT: Final = sa.text(
     "SELECT coalesce(max(commit), 0) FROM commit WHERE tenant = :tenant AND recorded_at <= :known_at"
@@ -41,6 +42,7 @@ async def pin(db: Database, tenant: str, request: ViewRequest, *, wait_ms: int) 
     Raises:
         NotFound: No such tenant.
         NotYet: The generation or commit asked for is not folded within the wait.
+        EpochDropped: The epoch asked for is there no more.
 
     Source: SEMANTICS, "Time": view and cut.
     """
@@ -65,6 +67,8 @@ async def _pinned(db: Database, tenant: str, request: ViewRequest) -> View | Not
         ).one_or_none()
         if row is None:
             raise NotFound(what="tenant")
+        if row.state == EpochState.DROPPED:
+            raise EpochDropped(epoch=row.epoch)
         if row.epoch is None:
             return NotYet(wanted=f"generation {wanted}", visible="none of that epoch")
         visible = Generation(epoch=row.epoch, commit=row.commit)

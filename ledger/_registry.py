@@ -1,79 +1,183 @@
 """
 Registering a relation's contract: an event like any other, that the fold takes in at its place.
 
+A change to a relation that claims stand on begins an epoch: there it holds from the first event on.
+
 Source: SEMANTICS, "Relation contracts".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.errors import BadRequest
-from contracts.events import Event, EventDraft, Receipt
-from contracts.grants import Grant
+from contracts.errors import RelationInUse
+from contracts.events import Event, Receipt
+from contracts.grants import Grant, Right
 from contracts.relations import RelationContract
 from ledger import _tables
-from ledger._append import append_command
+from ledger._append import append_within, receipt_of
 from ledger._database import Database
+from ledger._epochs import Live, begin_within, lock_live
+from ledger._grants import check_right
 from ledger._keys import TenantKeys
-from ledger._read import serving
-from ledger._relations import check_contract, contract_bytes, contract_of
-from ledger._world import relation_seal
-
-CONTRACT: Final = "contract"
-"""The relation on which a `relation` event carries a contract, as JSON, for the relation it names."""
+from ledger._read import head
+from ledger._registrations import (
+    Registered,
+    Registration,
+    first_contracts,
+    registered_in_log,
+    registration_draft,
+    registration_in,
+)
+from ledger._relations import Contracts, check_contract, contract_bytes, relation_seal
+from ledger._tenants import tenant_keys
+from ledger._world import Reader
 
 _IN_USE: Final = sa.text(
-    "SELECT EXISTS (SELECT FROM claim WHERE tenant = :tenant AND epoch = :epoch AND relation = :relation)"
+    "SELECT EXISTS (SELECT FROM claim WHERE tenant = :tenant AND epoch = ANY(CAST(:epochs AS integer[])) "
+    "AND relation = :relation)"
+)
+_COUNT: Final = sa.text(
+    "SELECT count(*) FROM claim WHERE tenant = :tenant AND epoch = :epoch AND relation = :relation"
+)
+_STORED: Final = sa.text(
+    "SELECT e.commit AS folded, r.commit AS commit FROM epoch e LEFT JOIN relation r ON r.tenant = e.tenant "
+    "AND r.epoch = e.epoch AND r.relation = :relation WHERE e.tenant = :tenant AND e.epoch = :epoch"
 )
 
 
-def contract_draft(contract: RelationContract, *, stream: str, actor_id: str) -> EventDraft:
-    """Return the `relation` event that registers a contract, said by an operator."""
-    fields = contract_bytes(contract).decode("ascii")
-    return EventDraft.model_validate(
-        {
-            "stream": stream,
-            "kind": "relation",
-            "actor": {"id": actor_id, "class": "operator"},
-            "claims": [{"entity": contract.relation, "relation": CONTRACT, "value": fields}],
-        }
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractReceipt:
+    """Proof that a contract was registered, and the epoch that it holds in; `building` if that is to come."""
+
+    receipt: Receipt
+    epoch: int
+    building: bool
 
 
 async def register_contract(
-    db: Database, tenant: str, contract: RelationContract, *, stream: str, actor_id: str, grant: Grant
-) -> Receipt:
+    db: Database,
+    tenant: str,
+    contract: RelationContract,
+    *,
+    stream: str,
+    actor_id: str,
+    grant: Grant,
+    new_epoch: bool = False,
+) -> ContractReceipt:
     """
-    Register a relation's contract; it holds from its commit on.
+    Register a relation's contract.
+
+    Where nothing was claimed on the relation it holds from its commit on. Where something was, it
+    begins an epoch if the caller wants that, and is refused if not. The contract that was
+    registered last is not registered again: its receipt is returned, `repeated`.
 
     Raises:
-        BadRequest: It cannot be applied, with the field and the reason; or there are claims on the
-            relation already, which only another epoch may read otherwise.
+        BadRequest: It cannot be applied, with the field and the reason.
+        RelationInUse: There are claims on the relation, and `new_epoch` was not asked for.
         Forbidden: The grant lacks the right.
+        Unavailable: Unknown whether registered; registering it again is safe.
     """
     check_contract(contract)
+    check_right(grant, tenant, Right.ADMIN)
     async with db.tenant(tenant) as conn:
-        generation = await serving(conn)
-        if await is_in_use(conn, tenant, generation.epoch, contract.relation):
-            raise BadRequest(field="relation", reason="claims on it were made already in this epoch")
-    draft = contract_draft(contract, stream=stream, actor_id=actor_id)
-    return await append_command(db, tenant, draft, grant=grant)
+        live = await lock_live(conn, tenant)
+        keys = await tenant_keys(db, tenant, conn)
+        last = await _last(conn, keys, live, contract.relation)
+        if last is not None and last.contract == contract:
+            to_come = last.epoch is not None and last.epoch > live.serving
+            return ContractReceipt(
+                receipt=await receipt_of(conn, keys, last.event.event_id),
+                epoch=live.newest if to_come else live.serving,
+                building=to_come,
+            )
+        if not await is_in_use(conn, tenant, live.numbers, contract.relation):
+            draft = registration_draft(
+                Registration(contract=contract, epoch=None), stream=stream, actor_id=actor_id
+            )
+            receipt = await append_within(conn, db, keys, draft, grant=grant)
+            registered = ContractReceipt(receipt=receipt, epoch=live.serving, building=False)
+        elif not new_epoch:
+            raise await _in_use(conn, tenant, live, contract.relation)
+        else:
+            receipt = await begin_within(
+                conn, db, keys, live, contract=contract, stream=stream, actor_id=actor_id, grant=grant
+            )
+            registered = ContractReceipt(receipt=receipt, epoch=live.next, building=True)
+    db.waker.wake(tenant)
+    return registered
 
 
-async def is_in_use(conn: AsyncConnection, tenant: str, epoch: int, relation: str) -> bool:
-    parameters = {"tenant": tenant, "epoch": epoch, "relation": relation}
+async def _last(conn: AsyncConnection, keys: TenantKeys, live: Live, relation: str) -> Registered | None:
+    """Return the contract that a relation got last, of those that the fold did not pass over."""
+    bound = {"tenant": keys.tenant, "epoch": live.serving, "relation": relation}
+    stored = (await conn.execute(_STORED, bound)).one()
+    for one in reversed(await registered_in_log(conn, keys)):
+        commit = one.event.commit
+        if one.contract.relation == relation and (
+            one.epoch is not None or commit > stored.folded or commit == stored.commit
+        ):
+            return one
+    return None
+
+
+async def _in_use(conn: AsyncConnection, tenant: str, live: Live, relation: str) -> RelationInUse:
+    bound = {"tenant": tenant, "epoch": live.serving, "relation": relation}
+    return RelationInUse(
+        relation=relation,
+        claims=await conn.scalar(_COUNT, bound) or 0,
+        events=(await head(conn)).position,
+        epoch=live.next,
+    )
+
+
+async def is_in_use(conn: AsyncConnection, tenant: str, epochs: Sequence[int], relation: str) -> bool:
+    """Return whether anything was claimed on a relation in one of these epochs."""
+    parameters = {"tenant": tenant, "epochs": list(epochs), "relation": relation}
     return bool(await conn.scalar(_IN_USE, parameters))
 
 
-def contract_in(event: Event) -> RelationContract:
-    if not event.draft.claims or not isinstance(event.draft.claims[0].value, str):
-        raise BadRequest(field="claims", reason="a relation event carries one contract")
-    return contract_of(event.draft.claims[0].value.encode())
+# --- in the fold ---------------------------------------------------------------------------------
+
+
+async def contracts_at(reader: Reader) -> Contracts:
+    """
+    Return the contracts that hold where a fold goes on, having stored those with which its epoch begins.
+
+    Raises:
+        IntegrityFault: A row or an event is not what was written.
+    """
+    if reader.cut:
+        return await reader.contracts()
+    first = await first_contracts(reader.conn, reader.keys, reader.epoch)
+    for one in first.values():
+        await store_contract(reader.conn, reader.keys, one.contract, epoch=reader.epoch, commit=0)
+    return Contracts(registered={relation: one.contract for relation, one in first.items()})
+
+
+async def contract_taken(reader: Reader, event: Event) -> RelationContract | None:
+    """
+    Return the contract that a `relation` event brings at its place in the log of an epoch.
+
+    None where it began an epoch: there it holds from the first event on, before that not at all. And
+    none where a later one of the log has such a contract of this epoch: that one holds already.
+
+    Raises:
+        BadRequest: It is no relation event of ours.
+    """
+    said = registration_in(event)
+    if said.contract is None or said.epoch is not None:
+        return None
+    first = (await first_contracts(reader.conn, reader.keys, reader.epoch)).get(said.contract.relation)
+    if first is not None and first.event.position > event.position:
+        return None
+    return said.contract
 
 
 async def store_contract(

@@ -16,7 +16,8 @@ class Standing:
     One tenant: the commit its log ends at, and the one its serving epoch is folded to.
 
     `dead_letters` counts events that stop the serving epoch; one that a later fold passed is no
-    more counted. Epoch 0 is none yet.
+    more counted. `building` is the epoch that is being built beside it, with how far it is and what
+    stops it. Epoch 0 is none.
     """
 
     tenant: str
@@ -24,6 +25,9 @@ class Standing:
     cursor: int
     epoch: int
     dead_letters: int
+    building: int
+    building_cursor: int
+    building_dead_letters: int
 
 
 async def standings(db: Database) -> list[Standing]:
@@ -33,27 +37,23 @@ async def standings(db: Database) -> list[Standing]:
     Raises:
         Unavailable: The database is down or busy.
     """
-    head, epoch, dead = _tables.head, _tables.epoch, _tables.dead_letter
-    stopping = (
-        sa.select(sa.func.count())
-        .select_from(dead)
-        .where(
-            dead.c.tenant == epoch.c.tenant,
-            dead.c.epoch == epoch.c.epoch,
-            dead.c.position > epoch.c.position,
-        )
-        .scalar_subquery()
-    )
+    head, serving = _tables.head, _tables.epoch.alias("serving")
+    building = _tables.epoch.alias("building")
     query = (
         sa.select(
             head.c.tenant,
             head.c.commit.label("head"),
-            sa.func.coalesce(epoch.c.commit, 0).label("cursor"),
-            sa.func.coalesce(epoch.c.epoch, 0).label("epoch"),
-            stopping.label("dead_letters"),
+            sa.func.coalesce(serving.c.commit, 0).label("cursor"),
+            sa.func.coalesce(serving.c.epoch, 0).label("epoch"),
+            _stopping(serving).label("dead_letters"),
+            sa.func.coalesce(building.c.commit, 0).label("building_cursor"),
+            sa.func.coalesce(building.c.epoch, 0).label("building"),
+            _stopping(building).label("building_dead_letters"),
         )
         .select_from(
-            head.outerjoin(epoch, sa.and_(epoch.c.tenant == head.c.tenant, epoch.c.state == "serving"))
+            head.outerjoin(
+                serving, sa.and_(serving.c.tenant == head.c.tenant, serving.c.state == "serving")
+            ).outerjoin(building, sa.and_(building.c.tenant == head.c.tenant, building.c.state == "building"))
         )
         .order_by(head.c.tenant)
     )
@@ -65,6 +65,24 @@ async def standings(db: Database) -> list[Standing]:
                 cursor=row.cursor,
                 epoch=row.epoch,
                 dead_letters=row.dead_letters,
+                building=row.building,
+                building_cursor=row.building_cursor,
+                building_dead_letters=row.building_dead_letters,
             )
             for row in await conn.execute(query)
         ]
+
+
+def _stopping(epoch: sa.FromClause) -> sa.ScalarSelect[int]:
+    """Return how many events an epoch waits before."""
+    dead = _tables.dead_letter
+    return (
+        sa.select(sa.func.count())
+        .select_from(dead)
+        .where(
+            dead.c.tenant == epoch.c.tenant,
+            dead.c.epoch == epoch.c.epoch,
+            dead.c.position > epoch.c.position,
+        )
+        .scalar_subquery()
+    )

@@ -53,7 +53,9 @@ _KEYS: Final = sa.text(
     "UNION SELECT entity, relation FROM line WHERE tenant = :tenant AND epoch = :epoch ORDER BY 1, 2"
 )
 _CLAIMS: Final = sa.text("SELECT count(*) FROM claim WHERE tenant = :tenant AND epoch = :epoch")
-_EPOCHS: Final = sa.text("SELECT epoch, commit FROM epoch WHERE tenant = :tenant ORDER BY epoch")
+_EPOCHS: Final = sa.text(
+    "SELECT epoch, commit FROM epoch WHERE tenant = :tenant AND state <> 'dropped' ORDER BY epoch"
+)
 _CELLS_KNOWN: Final = sa.text(
     "SELECT c.line, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, c.state, c.claims "
     "FROM unnest(CAST(:lines AS bigint[])) AS k(line) CROSS JOIN LATERAL (SELECT * FROM cell c "

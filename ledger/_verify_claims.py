@@ -29,7 +29,8 @@ from ledger._tenants import tenant_keys
 from ledger._world import Reader
 
 _EPOCHS: Final = sa.text(
-    "SELECT epoch, commit, position, projector_version FROM epoch WHERE tenant = :tenant ORDER BY epoch"
+    "SELECT epoch, commit, position, projector_version FROM epoch WHERE tenant = :tenant "
+    "AND state <> 'dropped' ORDER BY epoch"
 )
 
 

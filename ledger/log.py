@@ -11,6 +11,7 @@ from __future__ import annotations
 from ledger._append import append, append_command
 from ledger._claims import read_claims
 from ledger._database import Database, open_database
+from ledger._epochs import Epoch, EpochState, check_not_dropped, list_epochs
 from ledger._keys import EventKey, TenantKeys
 from ledger._problems import Problem
 from ledger._read import (
@@ -46,6 +47,8 @@ from ledger._wake import WAKE_CHANNEL, Wakes, listening
 __all__ = [
     "WAKE_CHANNEL",
     "Database",
+    "Epoch",
+    "EpochState",
     "ErasedContext",
     "ErasedTrail",
     "EventKey",
@@ -63,11 +66,13 @@ __all__ = [
     "Wakes",
     "append",
     "append_command",
+    "check_not_dropped",
     "create_tenant",
     "create_token",
     "event_keys",
     "find_grant",
     "head",
+    "list_epochs",
     "list_tenants",
     "list_tokens",
     "list_trails",

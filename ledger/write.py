@@ -17,22 +17,33 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingErr
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
-from contracts.errors import EchoplaneError, NotFound, OtherProjector, Poisoned
+from contracts.errors import OtherProjector, Poisoned
 from contracts.events import Event, Kind
+from contracts.limits import BUILDING_EVENTS_MAX
 from contracts.ports import Projector
 from contracts.relations import RelationContract
-from contracts.times import KnownAt
 from ledger._cells import Cells
 from ledger._database import Database
 from ledger._digest import ledger_digest
+from ledger._epochs import (
+    LOCK_TIMEOUT,
+    Begun,
+    begin_epoch,
+    building_epoch,
+    cursor_of,
+    drop_epoch,
+    take_over,
+)
 from ledger._folding import Folding
 from ledger._keys import TenantKeys
+from ledger._poison import bury, error_name, forget_passed
 from ledger._read import read_events
 from ledger._reading import claims_in
+from ledger._registrations import CONTRACT
 from ledger._registry import (
-    CONTRACT,
-    contract_draft,
-    contract_in,
+    ContractReceipt,
+    contract_taken,
+    contracts_at,
     is_in_use,
     register_contract,
     store_contract,
@@ -45,21 +56,18 @@ from ledger._world import Reader
 
 __all__ = [
     "CONTRACT",
+    "Begun",
     "ClaimsReport",
+    "ContractReceipt",
     "FoldReport",
-    "contract_draft",
+    "begin_epoch",
+    "drop_epoch",
     "fold",
     "ledger_digest",
     "register_contract",
     "verify_claims",
 ]
 
-# Two folds of one tenant wait for each other: longer than a fold takes, shorter than a statement may.
-_LOCK_TIMEOUT: Final = sa.text("SET LOCAL lock_timeout = '30s'")
-_CURSOR: Final = sa.text(
-    "SELECT epoch, commit, position, projector_version FROM epoch "
-    "WHERE tenant = :tenant AND state = 'serving' FOR UPDATE"
-)
 _MOVE: Final = sa.text(
     "UPDATE epoch SET commit = :commit, position = :position, projector_version = :version "
     "WHERE tenant = :tenant AND epoch = :epoch"
@@ -68,23 +76,23 @@ _COMMITS: Final = sa.text(
     "SELECT commit, first_position + event_count - 1 AS last FROM commit "
     "WHERE tenant = :tenant AND commit > :after ORDER BY commit LIMIT :limit"
 )
-_HEAD: Final = sa.text("SELECT commit FROM head WHERE tenant = :tenant")
-_REACHED: Final = sa.text("DELETE FROM outbox WHERE tenant = :tenant AND commit <= :commit")
-_HEALED: Final = sa.text(
-    "DELETE FROM dead_letter WHERE tenant = :tenant AND epoch = :epoch AND position <= :position"
+_HEAD: Final = sa.text(
+    "SELECT h.commit, (SELECT e.epoch FROM epoch e WHERE e.tenant = h.tenant AND e.state = 'building') "
+    "AS building FROM head h WHERE h.tenant = :tenant"
 )
-_POISON: Final = sa.text(
-    "INSERT INTO dead_letter (tenant, epoch, position, error, attempts, first_at, last_at) "
-    "VALUES (:tenant, :epoch, :position, :error, 1, :at, :at) "
-    "ON CONFLICT (tenant, epoch, position) DO UPDATE SET error = excluded.error, "
-    "attempts = dead_letter.attempts + 1, last_at = excluded.last_at RETURNING attempts"
+# Pending as long as any epoch is: the serving one is not the only one that the log is folded into.
+_REACHED: Final = sa.text(
+    "DELETE FROM outbox o WHERE o.tenant = :tenant AND o.commit <= :commit AND NOT EXISTS (SELECT FROM "
+    "epoch e WHERE e.tenant = o.tenant AND e.state IN ('serving', 'building') AND e.commit < o.commit)"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldReport:
     """
-    What one fold did. `commit` is where the tenant's generation now stands, `head` the log's end.
+    What one fold did. `commit` is where the epoch now stands, `head` the log's end.
+
+    `building` is the epoch that is still being built, be it this one or one beside it.
 
     `unplaced` counts claims that found nothing to act on, or no input; `refused_contracts` those
     that came after claims on their relation.
@@ -98,11 +106,12 @@ class FoldReport:
     claims: int
     unplaced: int
     refused_contracts: int
+    building: int | None
 
     @property
     def is_at_head(self) -> bool:
-        """Return whether nothing was left to fold."""
-        return self.commit >= self.head
+        """Return whether nothing was left to fold, into any epoch."""
+        return self.commit >= self.head and self.building is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +137,9 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
     """
     Fold whole commits after the cursor, up to `events_max` events (one commit at least).
 
+    The serving epoch goes first, so that reads stay fresh. Where it has nothing more to fold, or is
+    stopped, the one that is being built is folded, and takes over once it is at the head.
+
     Args:
         db: The database.
         tenant: Whose log.
@@ -141,12 +153,31 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
         Unavailable: The database is down, or another fold of the tenant holds the cursor.
     """
     try:
-        report, poison = await _fold(db, tenant, projector, events_max=events_max)
+        report = await _fold_epoch(db, tenant, projector, events_max=events_max, building=None)
+        building = report.building
+        if report.events or building is None:
+            return report
+    except (Poisoned, OtherProjector):
+        building = await building_epoch(db, tenant)
+        if building is None:
+            raise
+    events_max = min(events_max, BUILDING_EVENTS_MAX)
+    return await _fold_epoch(db, tenant, projector, events_max=events_max, building=building)
+
+
+async def _fold_epoch(
+    db: Database, tenant: str, projector: Projector, *, events_max: int, building: int | None
+) -> FoldReport:
+    """Fold one epoch: one that is being built, else, or where it is no more, the serving one."""
+    try:
+        report, poison = await _fold(db, tenant, projector, events_max=events_max, building=building)
     except _WRITING_FAILED as error:
-        report, poison = await _fold_singly(db, tenant, projector, events_max, error)
+        report, poison = await _fold_singly(
+            db, tenant, projector, events_max=events_max, building=building, error=error
+        )
     if poison is not None:
-        await _bury(db, tenant, report.epoch, poison)
-        raise Poisoned(position=poison.position, error=poison.error)
+        await bury(db, tenant, report.epoch, position=poison.position, error=poison.error)
+        raise Poisoned(epoch=report.epoch, position=poison.position, error=poison.error)
     return report
 
 
@@ -156,49 +187,48 @@ _WRITING_FAILED: Final = (DataError, IntegrityError, ProgrammingError, ValueErro
 
 
 async def _fold_singly(
-    db: Database, tenant: str, projector: Projector, events_max: int, error: Exception
+    db: Database,
+    tenant: str,
+    projector: Projector,
+    *,
+    events_max: int,
+    building: int | None,
+    error: Exception,
 ) -> tuple[FoldReport, _Poison | None]:
     """Fold commit by commit, to find the one that cannot be: its first event is the poison."""
     done: FoldReport | None = None
     events = claims = 0
-    while done is None or (events < events_max and not done.is_at_head):
+    while done is None or (events < events_max and done.commit < done.head):
         try:
-            done, poison = await _fold(db, tenant, projector, events_max=1)
+            done, poison = await _fold(db, tenant, projector, events_max=1, building=building)
         except _WRITING_FAILED as again:
             error = again
-            epoch, commit, position = await _stand(db, tenant)
+            async with db.tenant(tenant) as conn:
+                cursor = await cursor_of(conn, tenant, building)
             report = FoldReport(
-                tenant=tenant, epoch=epoch, commit=commit, head=commit + 1, events=events, claims=claims,
-                unplaced=0, refused_contracts=0,
+                tenant=tenant, epoch=cursor.epoch, commit=cursor.commit, head=cursor.commit + 1,
+                events=events, claims=claims, unplaced=0, refused_contracts=0, building=building,
             )  # fmt: skip
-            return report, _Poison(position=position + 1, error=_error_name(error))
+            return report, _Poison(position=cursor.position + 1, error=error_name(error))
         events, claims = events + done.events, claims + done.claims
         if poison is not None:
             return done, poison
     return done, None
 
 
-async def _stand(db: Database, tenant: str) -> tuple[int, int, int]:
-    async with db.tenant(tenant) as conn:
-        row = (await conn.execute(_CURSOR, {"tenant": tenant})).one()
-        return row.epoch, row.commit, row.position
-
-
 async def _fold(
-    db: Database, tenant: str, projector: Projector, *, events_max: int
+    db: Database, tenant: str, projector: Projector, *, events_max: int, building: int | None
 ) -> tuple[FoldReport, _Poison | None]:
     async with db.tenant(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
-        await conn.execute(_LOCK_TIMEOUT)
-        cursor = (await conn.execute(_CURSOR, {"tenant": tenant})).one_or_none()
-        if cursor is None:
-            raise NotFound(what="tenant")
+        await conn.execute(LOCK_TIMEOUT)
+        cursor = await cursor_of(conn, tenant, building)
         _refuse_other_version(cursor, projector)
-        head = await conn.scalar(_HEAD, {"tenant": tenant})
+        head = (await conn.execute(_HEAD, {"tenant": tenant})).one()
         batch = await _read(conn, keys, cursor, events_max)
         reader = Reader(conn=conn, keys=keys, epoch=cursor.epoch, cut=cursor.commit)
         cells = Cells(conn=conn, tenant=tenant, epoch=cursor.epoch)
-        contracts = await reader.contracts()
+        contracts = await contracts_at(reader)
         projected, late = await _project(reader, batch, projector, contracts)
         folding = Folding(reader, cells, contracts)
         claims = await _apply(folding, batch, projected)
@@ -216,17 +246,23 @@ async def _fold(
                 "version": projector.version,
             },
         )  # fmt: skip
+        took_over = (
+            cursor.epoch == head.building
+            and batch.commit >= head.commit
+            and await take_over(conn, tenant, epoch=cursor.epoch, commit=batch.commit)
+        )
         await conn.execute(_REACHED, {"tenant": tenant, "commit": batch.commit})
-        await conn.execute(_HEALED, {"tenant": tenant, "epoch": cursor.epoch, "position": batch.position})
+        await forget_passed(conn, tenant, cursor.epoch, position=batch.position)
     report = FoldReport(
         tenant=tenant,
         epoch=cursor.epoch,
         commit=batch.commit,
-        head=head or 0,
+        head=head.commit,
         events=len([event for event in batch.events if event.commit <= batch.commit]),
         claims=len(claims),
         unplaced=len(folding.unplaced),
         refused_contracts=late,
+        building=None if took_over else head.building,
     )
     return report, batch.poison
 
@@ -296,9 +332,11 @@ async def _project(
         for event in events:
             try:
                 if event.draft.kind == Kind.RELATION:
-                    contract = contract_in(event)
+                    contract = await contract_taken(reader, event)
+                    if contract is None:
+                        continue
                     if contract.relation in used or await is_in_use(
-                        reader.conn, reader.keys.tenant, reader.epoch, contract.relation
+                        reader.conn, reader.keys.tenant, [reader.epoch], contract.relation
                     ):
                         late += 1
                         continue
@@ -311,7 +349,7 @@ async def _project(
             except DBAPIError:
                 raise
             except Exception as error:  # noqa: BLE001 — whatever a projector does wrong stops the tenant here
-                batch.poison = _Poison(position=event.position, error=_error_name(error))
+                batch.poison = _Poison(position=event.position, error=error_name(error))
                 return projected, late
         used |= {claim.relation for claim in found.claims}
         projected[commit] = found
@@ -332,29 +370,3 @@ async def _apply(folding: Folding, batch: _Batch, projected: dict[int, _Projecte
         # Erased events at the end have nothing to apply.
         batch.commit, batch.position = batch.last_commit, batch.last_position
     return claims
-
-
-# --- poison --------------------------------------------------------------------------------------
-
-
-async def _bury(db: Database, tenant: str, epoch: int, poison: _Poison) -> None:
-    async with db.tenant(tenant) as conn:
-        await conn.execute(
-            _POISON,
-            {
-                "tenant": tenant,
-                "epoch": epoch,
-                "position": poison.position,
-                "error": poison.error,
-                "at": KnownAt(db.clock()),
-            },
-        )
-
-
-def _error_name(error: Exception) -> str:
-    """Return what kind of error it was; its words might quote the content."""
-    if isinstance(error, EchoplaneError):
-        return error.code
-    if isinstance(error, DBAPIError) and error.orig is not None:
-        return type(error.orig).__name__
-    return type(error).__name__

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from contracts.errors import BadRequest, IntegrityFault, NotFound, NotYet
+from contracts.errors import BadRequest, IntegrityFault, NotFound, NotYet, RelationInUse
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.relations import Cardinality
@@ -158,7 +158,7 @@ async def test_contract_for_a_relation_in_use_is_refused_and_one_that_slipped_in
     report = await fold(db, "acme", PlainProjector(), events_max=100)
 
     assert report.refused_contracts == 1
-    with pytest.raises(BadRequest):
+    with pytest.raises(RelationInUse):
         await register_contract(db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT)
 
 
