@@ -4,14 +4,15 @@ The error tree, sorted by who must act.
     EchoplaneError
     ├── Incorrect      the caller changes the request
     │   ├── BadRequest         a field, parameter or line is wrong; says which and why
+    │   │   └── WrongValue         a value is none of its relation's type; says what is expected
     │   ├── NotFound           no such tenant, event, context or trail for this caller
     │   ├── Unauthenticated    no valid token
     │   ├── Forbidden          the token does not grant this
     │   ├── IdempotencyConflict  the same key was used for other content
     │   ├── AlreadyKnown       some events of an append stand in the log already; says which
-    │   ├── ViewTaken          the name of a pinned view stands for another view
     │   ├── RelationInUse      claims stand on a relation: another contract needs another epoch
     │   ├── EpochDropped       what the epoch had made of the log was deleted on purpose
+    │   ├── ViewTaken          the name of a pinned view stands for another view
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
     │   ├── VersionConflict    another writer appended first
@@ -61,6 +62,16 @@ class BadRequest(Incorrect):
     def __init__(self, *, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
         self.field, self.reason = field, reason
+
+
+class WrongValue(BadRequest):
+    """A value is not of the type that its relation's contract names. Nothing was written."""
+
+    code = "incorrect.wrong_value"
+
+    def __init__(self, *, field: str, expected: str, reason: str) -> None:
+        super().__init__(field=field, reason=f"{expected} is expected: {reason}")
+        self.expected = expected
 
 
 class NotFound(Incorrect):
@@ -116,16 +127,6 @@ class AlreadyKnown(Incorrect):
         self.known, self.unknown = known, unknown
 
 
-class ViewTaken(Incorrect):
-    """The name stands for another view, and a pinned view never moves. Nothing was written."""
-
-    code = "incorrect.view_taken"
-
-    def __init__(self, *, name: str) -> None:
-        super().__init__("this name stands for another view; choose one, or unpin the view first")
-        self.name = name
-
-
 class RelationInUse(Incorrect):
     """
     Claims were made on the relation: to decide them otherwise is another epoch. Nothing was written.
@@ -152,6 +153,16 @@ class EpochDropped(Incorrect):
     def __init__(self, *, epoch: int) -> None:
         super().__init__(f"epoch {epoch} was dropped; ask the one that serves")
         self.epoch = epoch
+
+
+class ViewTaken(Incorrect):
+    """The name stands for another view, and a pinned view never moves. Nothing was written."""
+
+    code = "incorrect.view_taken"
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__("this name stands for another view; choose one, or unpin the view first")
+        self.name = name
 
 
 class LimitExceeded(Incorrect):

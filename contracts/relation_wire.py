@@ -105,6 +105,12 @@ class ContractAnswer(Wire):
         )
 
 
+class ContractsAnswer(Wire):
+    """The contracts that were registered, by relation."""
+
+    relations: list[ContractAnswer]
+
+
 def _text_of(schema: dict[str, Any]) -> str:
     """Return a schema as the canonical JSON that a contract holds."""
     return json.dumps(schema, sort_keys=True, separators=(",", ":"), allow_nan=False)

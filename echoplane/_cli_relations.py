@@ -102,7 +102,7 @@ def show_relation(
     if json:
         print_json(answer)
     else:
-        text = json_module.dumps(answer.model_dump(mode="json"), indent=2, ensure_ascii=False)
+        text = json_module.dumps(answer.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False)
         print_line(text)
     return EXIT_OK
 
@@ -115,4 +115,5 @@ async def _show(settings: Settings, tenant: str, relation: str) -> ContractAnswe
 
 def _words(answer: ContractAnswer) -> str:
     places = " > ".join("=".join(names) for names in answer.authority)
-    return f"{answer.cardinality} {answer.value_type} {answer.validity}, {places}"
+    value = answer.value_type if answer.unit is None else f"{answer.value_type} in {answer.unit}"
+    return f"{answer.cardinality} {value} {answer.validity}, {places}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,30 +14,33 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.errors import (
     AlreadyKnown,
     BadRequest,
-    IdempotencyConflict,
-    IntegrityFault,
     NotFound,
+    Unavailable,
     VersionConflict,
+    WrongValue,
 )
 from contracts.events import EventDraft, Receipt
 from contracts.grants import Grant
-from contracts.times import KnownAt
-from ledger import _tables
+from contracts.limits import CONTRACT_TRIES_MAX
+from ledger._border import NONE_REGISTERED, InForce, hold_newest, holds_values, newest_contracts
 from ledger._database import Database
 from ledger._driver_errors import translated
 from ledger._events import SealedEvent, new_id, seal_event
 from ledger._grants import check_command, check_emit
-from ledger._hashes import commit_hash
 from ledger._keys import TenantKeys
-from ledger._prepare import Prepared, PreparedEvent, key_named, prepare
+from ledger._named import Named
+from ledger._prepare import Prepared, PreparedEvent, prepare
+from ledger._receipts import Outcome, known_receipt, receipt
 from ledger._references import find_references
 from ledger._tenants import tenant_keys
 from ledger._wake import autocommit
 
 _APPEND: Final = sa.text(
-    "SELECT o_outcome, o_commit, o_first, o_recorded_at, o_previous, o_hash FROM echoplane_append("
-    ":tenant, CAST(:clock AS timestamptz), CAST(:counts AS integer[]), CAST(:expected AS bigint[]), "
-    "CAST(:event_ids AS text[]), CAST(:kinds AS text[]), CAST(:streams AS bytea[]), "
+    "SELECT o_outcome, o_commit, o_first, o_recorded_at, o_previous, o_hash "
+    "FROM echoplane_under_contracts(:tenant, CAST(:position AS bigint), CAST(:epoch AS integer)) "
+    "AS held (tenant) CROSS JOIN LATERAL echoplane_append(held.tenant, CAST(:clock AS timestamptz), "
+    "CAST(:counts AS integer[]), CAST(:expected AS bigint[]), CAST(:event_ids AS text[]), "
+    "CAST(:kinds AS text[]), CAST(:streams AS bytea[]), "
     "CAST(:sources AS bytea[]), CAST(:idempotency AS bytea[]), CAST(:contents AS bytea[]), "
     "CAST(:headers AS bytea[]), CAST(:ciphertexts AS bytea[]), CAST(:wrapped_keys AS bytea[]))"
 )
@@ -49,18 +53,18 @@ class _Appending:
     events: tuple[PreparedEvent, ...]
     sealed: tuple[SealedEvent, ...]
     expected: int | None
+    under: InForce | None
+    """The contracts that its values were held against; None where it has no values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    """What the append function says of one append; the rest is None unless it was written."""
-
-    outcome: str
-    commit: int
-    first_position: int
-    recorded_at: datetime
-    previous: bytes
-    hash: bytes
+_OTHER_CONTRACTS: Final = Outcome(
+    outcome="contracts",
+    commit=0,
+    first_position=0,
+    recorded_at=datetime(1970, 1, 1, tzinfo=UTC),
+    previous=b"",
+    hash=b"",
+)
 
 
 async def append(
@@ -91,6 +95,7 @@ async def append(
         NotFound: No such tenant, or not this grant's.
         Forbidden: The grant lacks the right, an actor or a class.
         BadRequest: A kind with a command of its own, a target that names no earlier event, …
+        WrongValue: A value is not of the type that its relation's contract names; says where.
         LimitExceeded: A bound of `contracts.limits` was passed.
         IdempotencyConflict: A key was used for other content.
         AlreadyKnown: Some events are known, or all of them by several appends; says which.
@@ -137,16 +142,28 @@ async def append_within(
     """
     check_command(grant, keys.tenant, draft)
     prepared = prepare(keys, [draft])
-    sealed = await _sealed(db, keys, prepared)
-    appending = _Appending(events=prepared.events, sealed=sealed, expected=None)
+    sealed = _sealed(db, keys, prepared, *await _named_by_id(db, keys, prepared))
+    appending = _Appending(events=prepared.events, sealed=sealed, expected=None, under=None)
     (outcome,) = await _run(conn, db, keys.tenant, [appending])
     assert outcome.outcome == "written", "a command without a key can be neither known nor stale"
-    return _receipt(keys, prepared, sealed, outcome)
+    return receipt(keys, prepared, sealed, outcome)
 
 
-async def _sealed(db: Database, keys: TenantKeys, prepared: Prepared) -> tuple[SealedEvent, ...]:
+async def _named_by_id(
+    db: Database, keys: TenantKeys, prepared: Prepared
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Return an id for each event, and the ids of the events that its targets name by their source's."""
     event_ids = [new_id("ev", db.randomness) for _ in prepared.events]
-    references = await find_references(db, keys, prepared.events, event_ids)
+    return event_ids, await find_references(db, keys, prepared.events, event_ids)
+
+
+def _sealed(
+    db: Database,
+    keys: TenantKeys,
+    prepared: Prepared,
+    event_ids: Sequence[str],
+    references: Sequence[dict[str, str]],
+) -> tuple[SealedEvent, ...]:
     return tuple(
         seal_event(
             keys,
@@ -167,31 +184,60 @@ async def _append(
     prepared = prepare(keys, drafts)
     if expected_version is not None and len({event.stream for event in prepared.events}) > 1:
         raise BadRequest(field="expected_version", reason="all events must be of one stream")
-    sealed = await _sealed(db, keys, prepared)
+    event_ids, references = await _named_by_id(db, keys, prepared)
+    events = [event.draft for event in prepared.events]
+    named = Named(db, keys, events, event_ids, references)
+    under = db.contracts.get(tenant, NONE_REGISTERED) if any(map(holds_values, events)) else None
+    sealed: tuple[SealedEvent, ...] = ()
+    for _ in range(CONTRACT_TRIES_MAX):
+        if under is not None:
+            try:
+                under = await hold_newest(db, keys, events, under, named)
+            except WrongValue:
+                # What was accepted once stays so, whatever its relation takes by now.
+                with contextlib.suppress(AlreadyKnown):
+                    return await known_receipt(db, keys, drafts, prepared)
+                raise
+        sealed = sealed or _sealed(db, keys, prepared, event_ids, references)
+        outcome = await _submit(db, tenant, prepared, sealed, expected=expected_version, under=under)
+        match outcome.outcome:
+            case "written":
+                db.waker.wake(tenant)
+                return receipt(keys, prepared, sealed, outcome)
+            case "known":
+                return await known_receipt(db, keys, drafts, prepared)
+            case "version":
+                raise VersionConflict(stream=drafts[0].stream, expected=expected_version or 0)
+            case "no_tenant":
+                raise NotFound(what="tenant")
+            case _:
+                under = None if under is None else await newest_contracts(db, keys)
+    raise Unavailable(part="relations", reason="contracts are registered faster than values are checked")
 
-    async def run(batch: Sequence[_Appending]) -> list[_Outcome]:
+
+async def _submit(
+    db: Database,
+    tenant: str,
+    prepared: Prepared,
+    sealed: tuple[SealedEvent, ...],
+    *,
+    expected: int | None,
+    under: InForce | None,
+) -> Outcome:
+    async def run(batch: Sequence[_Appending]) -> list[Outcome]:
         return await _write(db, tenant, batch)
 
-    outcome: _Outcome = await db.appends.submit(
+    outcome: Outcome = await db.appends.submit(
         tenant,
-        _Appending(events=prepared.events, sealed=sealed, expected=expected_version),
+        _Appending(events=prepared.events, sealed=sealed, expected=expected, under=under),
         weight=len(sealed),
         size_bytes=sum(len(event.ciphertext) for event in sealed),
         run=run,
     )
-    match outcome.outcome:
-        case "written":
-            db.waker.wake(tenant)
-            return _receipt(keys, prepared, sealed, outcome)
-        case "known":
-            return await _known_receipt(db, keys, drafts, prepared)
-        case "version":
-            raise VersionConflict(stream=drafts[0].stream, expected=expected_version or 0)
-        case _:
-            raise NotFound(what="tenant")
+    return outcome
 
 
-async def _write(db: Database, tenant: str, batch: Sequence[_Appending]) -> list[_Outcome]:
+async def _write(db: Database, tenant: str, batch: Sequence[_Appending]) -> list[Outcome]:
     with translated():
         async with autocommit(db.plane).connect() as connection:
             return await _run(connection, db, tenant, batch)
@@ -199,11 +245,15 @@ async def _write(db: Database, tenant: str, batch: Sequence[_Appending]) -> list
 
 async def _run(
     connection: AsyncConnection, db: Database, tenant: str, batch: Sequence[_Appending]
-) -> list[_Outcome]:
+) -> list[Outcome]:
     events = [event for appending in batch for event in appending.events]
     sealed = [event for appending in batch for event in appending.sealed]
+    # The oldest stands for all: where it still holds, those of the others do.
+    under = min((one.under for one in batch if one.under is not None), key=_age_of, default=None)
     parameters = {
         "tenant": tenant,
+        "position": None if under is None else under.position,
+        "epoch": None if under is None else under.epoch,
         "clock": db.clock() if db.states_clock else None,
         "counts": [len(appending.sealed) for appending in batch],
         "expected": [appending.expected for appending in batch],
@@ -218,8 +268,10 @@ async def _run(
         "wrapped_keys": [event.wrapped_key for event in sealed],
     }
     rows = (await connection.execute(_APPEND, parameters)).all()
+    if not rows:
+        return [_OTHER_CONTRACTS] * len(batch)
     return [
-        _Outcome(
+        Outcome(
             outcome=row.o_outcome,
             commit=row.o_commit,
             first_position=row.o_first,
@@ -231,105 +283,5 @@ async def _run(
     ]
 
 
-def _receipt(
-    keys: TenantKeys, prepared: Prepared, sealed: Sequence[SealedEvent], outcome: _Outcome
-) -> Receipt:
-    recorded_at = outcome.recorded_at.astimezone(UTC)
-    computed = commit_hash(
-        previous=bytes(outcome.previous),
-        tenant=keys.tenant,
-        commit=outcome.commit,
-        recorded_at=recorded_at,
-        first_position=outcome.first_position,
-        event_hashes=[event.hash for event in sealed],
-    )
-    if computed != bytes(outcome.hash):
-        # The server stored other bytes than we sent, or hashes them otherwise.
-        raise IntegrityFault(what=f"the hash of commit {outcome.commit}, as it was written")
-    return Receipt(
-        tenant=keys.tenant,
-        commit=outcome.commit,
-        recorded_at=KnownAt(recorded_at),
-        event_ids=tuple(sealed[index].event_id for index in prepared.event_of_draft),
-        positions=tuple(outcome.first_position + index for index in prepared.event_of_draft),
-        event_hashes=tuple(sealed[index].hash.hex() for index in prepared.event_of_draft),
-        commit_hash=bytes(outcome.hash).hex(),
-        repeated=False,
-    )
-
-
-async def receipt_of(conn: AsyncConnection, keys: TenantKeys, event_id: str) -> Receipt:
-    """Return the receipt of an event that was appended alone, as for a repetition of it."""
-    event, commit = _tables.event, _tables.commit
-    query = (
-        sa.select(
-            event.c.position,
-            event.c.commit,
-            event.c.hash,
-            commit.c.recorded_at,
-            commit.c.hash.label("commit_hash"),
-        )
-        .join(commit, sa.and_(commit.c.tenant == event.c.tenant, commit.c.commit == event.c.commit))
-        .where(event.c.tenant == keys.tenant, event.c.event_id == event_id)
-    )
-    row = (await conn.execute(query)).one()
-    return Receipt(
-        tenant=keys.tenant,
-        commit=row.commit,
-        recorded_at=KnownAt(row.recorded_at.astimezone(UTC)),
-        event_ids=(event_id,),
-        positions=(row.position,),
-        event_hashes=(bytes(row.hash).hex(),),
-        commit_hash=bytes(row.commit_hash).hex(),
-        repeated=True,
-    )
-
-
-async def _known_receipt(
-    db: Database, keys: TenantKeys, drafts: Sequence[EventDraft], prepared: Prepared
-) -> Receipt:
-    """Find out what of an append is known, and return the receipt of the append that wrote it."""
-    rows = await _known_events(db, keys, prepared)
-    of_draft: list[Any] = []
-    for draft, index in zip(drafts, prepared.event_of_draft, strict=True):
-        event = prepared.events[index]
-        row = None if event.idempotency is None else rows.get(event.idempotency)
-        if row is not None and bytes(row.content_digest) != event.content:
-            raise IdempotencyConflict(idempotency_key=key_named(draft))
-        of_draft.append(row)
-    known = tuple(index for index, row in enumerate(of_draft) if row is not None)
-    unknown = tuple(index for index, row in enumerate(of_draft) if row is None)
-    if unknown or len({row.commit for row in of_draft}) != 1:
-        raise AlreadyKnown(known=known, unknown=unknown)
-    return Receipt(
-        tenant=keys.tenant,
-        commit=of_draft[0].commit,
-        recorded_at=KnownAt(of_draft[0].recorded_at.astimezone(UTC)),
-        event_ids=tuple(row.event_id for row in of_draft),
-        positions=tuple(row.position for row in of_draft),
-        event_hashes=tuple(bytes(row.hash).hex() for row in of_draft),
-        commit_hash=bytes(of_draft[0].commit_hash).hex(),
-        repeated=True,
-    )
-
-
-async def _known_events(db: Database, keys: TenantKeys, prepared: Prepared) -> dict[bytes, Any]:
-    event, commit = _tables.event, _tables.commit
-    digests = [event.idempotency for event in prepared.events if event.idempotency is not None]
-    query = (
-        sa.select(
-            event.c.idempotency_digest,
-            event.c.content_digest,
-            event.c.event_id,
-            event.c.position,
-            event.c.commit,
-            event.c.hash,
-            commit.c.recorded_at,
-            commit.c.hash.label("commit_hash"),
-        )
-        .join(commit, sa.and_(commit.c.tenant == event.c.tenant, commit.c.commit == event.c.commit))
-        .where(event.c.tenant == keys.tenant)
-        .where(event.c.idempotency_digest == sa.any_(sa.literal(digests, sa.ARRAY(sa.LargeBinary))))
-    )
-    async with db.tenant(keys.tenant) as conn:
-        return {bytes(row.idempotency_digest): row for row in await conn.execute(query)}
+def _age_of(under: InForce) -> tuple[int, int]:
+    return under.position, under.epoch

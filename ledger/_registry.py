@@ -21,12 +21,13 @@ from contracts.events import Event, Receipt
 from contracts.grants import Grant, Right
 from contracts.relations import RelationContract
 from ledger import _tables
-from ledger._append import append_within, receipt_of
+from ledger._append import append_within
 from ledger._database import Database
 from ledger._epochs import Live, begin_within, lock_live
 from ledger._grants import check_right
 from ledger._keys import TenantKeys
 from ledger._read import head
+from ledger._receipts import receipt_of
 from ledger._registrations import (
     Registered,
     Registration,

@@ -1,0 +1,49 @@
+"""The routes of relation contracts: how claims on a relation are decided, and what values it takes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, Depends, Request
+
+from contracts.errors import BadRequest
+from contracts.grants import Right
+from contracts.relation_wire import ContractAnswer, ContractRequest, ContractsAnswer
+from echoplane._http_calls import authorized, json_body, no_parameters, read_body
+from echoplane._requests import read_name
+from echoplane._wiring import Plane
+
+CONTRACT_BYTES_MAX: Final = 65_536
+"""Of the body: more than every bound of a contract's fields together."""
+
+
+def add_relations(router: APIRouter, plane: Plane) -> None:
+    """Add the routes of relation contracts."""
+
+    @router.get("/v1/{tenant}/relations", dependencies=[Depends(no_parameters)])
+    async def relations(tenant: str, request: Request) -> ContractsAnswer:
+        """The contracts that were registered, by relation."""
+        await authorized(plane, request, tenant, Right.ASK)
+        return ContractsAnswer(relations=await plane.contracts(tenant))
+
+    @router.get("/v1/{tenant}/relations/{relation}", dependencies=[Depends(no_parameters)])
+    async def relation(tenant: str, relation: str, request: Request) -> ContractAnswer:
+        """The contract that decides a relation, registered or not."""
+        await authorized(plane, request, tenant, Right.ASK)
+        return await plane.contract(tenant, read_name(relation, field="relation"))
+
+    @router.post(
+        "/v1/{tenant}/relations",
+        status_code=201,
+        dependencies=[Depends(no_parameters)],
+        openapi_extra=json_body(ContractRequest),
+    )
+    async def register(tenant: str, request: Request) -> ContractAnswer:
+        """Register how claims on a relation are decided, before anything is claimed on it."""
+        await authorized(plane, request, tenant, Right.ADMIN)
+        body = await read_body(request, ContractRequest, bytes_max=CONTRACT_BYTES_MAX)
+        contract = body.contract()
+        answer = await plane.register_contract(tenant, contract)
+        if answer != ContractAnswer.of(contract, registered=True):
+            raise BadRequest(field="relation", reason="a claim on it came first: it is passed over")
+        return answer
