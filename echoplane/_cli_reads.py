@@ -1,0 +1,243 @@
+"""Commands that read the record: `history`, `diff` and `join`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from contracts.read_wire import ChangeAnswer, DiffAnswer, HistoryAnswer, JoinAnswer, StandAnswer
+from contracts.views import ViewRequest
+from echoplane._cli_options import (
+    DataDir,
+    GenerationOption,
+    Json,
+    KnownAtOption,
+    MinCommit,
+    Tenant,
+    ValidFrom,
+    ValidTo,
+    ViewName,
+    print_json,
+    print_line,
+    run,
+    settings_for,
+    shown,
+)
+from echoplane._failures import EXIT_OK
+from echoplane._requests import read_bound, read_known, read_name, read_tenant, read_view
+from echoplane._session import with_plane
+from echoplane._settings import Settings
+
+OPEN_START, OPEN_END = "-∞", "∞"
+
+Instant = Annotated[str | None, typer.Option(help="An instant with offset.")]
+Commit = Annotated[str | None, typer.Option(help="The number of a commit, or an instant with offset.")]
+Generation = Annotated[str | None, typer.Option(help="EPOCH:COMMIT.")]
+Name = Annotated[str | None, typer.Option(help="A pinned view, by name.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (history, diff, join):
+        app.command()(command)
+
+
+def history(
+    entity: Annotated[str, typer.Argument()],
+    relation: Annotated[str | None, typer.Argument()] = None,
+    *,
+    tenant: Tenant,
+    valid_from: ValidFrom = None,
+    valid_to: ValidTo = None,
+    known_from: Commit = None,
+    known_to: Commit = None,
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="Only what stands along valid time at the view.")
+    ] = False,
+    at: Annotated[
+        str | None, typer.Option("--at", help="Only how what is known about this instant changed.")
+    ] = None,
+    known_at: KnownAtOption = None,
+    generation: GenerationOption = None,
+    min_commit: MinCommit = None,
+    view: ViewName = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Show what was ever answered on an entity's keys: valid time against known commits."""
+    request = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
+    wanted = {
+        "entity": read_name(entity, field="ENTITY"),
+        "relation": None if relation is None else read_name(relation, field="RELATION"),
+        "valid_from": read_bound(valid_from, field="valid_from"),
+        "valid_to": read_bound(valid_to, field="valid_to"),
+        "known_from": read_known(known_from, field="known_from"),
+        "known_to": read_known(known_to, field="known_to"),
+        "timeline": timeline,
+        "at": read_bound(at, field="at"),
+    }
+    answer = run(_history(settings_for(data_dir), read_tenant(tenant), view, request, wanted))
+    if json:
+        print_json(answer)
+        return EXIT_OK
+    for cell in answer.cells:
+        print_line(
+            f"  {cell.relation:<16} {cell.valid_from or OPEN_START:<22} to {cell.valid_to or OPEN_END:<22} "
+            f"known {cell.known_from} to {cell.known_to or 'now':<6} {cell.state:<12} "
+            + ", ".join(shown(value) for value in cell.values)
+        )
+    _print_cut(answer.truncated)
+    return EXIT_OK
+
+
+async def _history(
+    settings: Settings, tenant: str, view: str | None, request: ViewRequest, wanted: dict[str, Any]
+) -> HistoryAnswer:
+    async with with_plane(settings) as plane:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
+        await plane.make_tenant(tenant)
+        request = await _reads.named(plane, tenant, view, request)
+        request = await plane.after_last_commit(tenant, request)
+        return await _reads.history(plane, tenant, request, _reads.HistoryWanted(**wanted))
+
+
+def diff(
+    entity: Annotated[str | None, typer.Argument()] = None,
+    relation: Annotated[str | None, typer.Argument()] = None,
+    *,
+    tenant: Tenant,
+    before_valid_at: Instant = None,
+    before_known_at: Instant = None,
+    before_generation: Generation = None,
+    before_view: Name = None,
+    after_valid_at: Instant = None,
+    after_known_at: Instant = None,
+    after_generation: Generation = None,
+    after_view: Name = None,
+    instants: Annotated[
+        bool,
+        typer.Option("--instants", help="Compare what holds at each view's own instant, not all valid time."),
+    ] = False,
+    from_line: Annotated[int, typer.Option(min=0, help="The `next_line` of the page before.")] = 0,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Show what changed in what was known, from one view to another (the newest), and by which events."""
+    before = read_view(
+        valid_at=before_valid_at, known_at=before_known_at, generation=before_generation, min_commit=None
+    )
+    after = read_view(
+        valid_at=after_valid_at, known_at=after_known_at, generation=after_generation, min_commit=None
+    )
+    wanted = {
+        "entity": None if entity is None else read_name(entity, field="ENTITY"),
+        "relation": None if relation is None else read_name(relation, field="RELATION"),
+        "at_instants": instants or bool(before_valid_at or after_valid_at),
+        "from_line": from_line,
+    }
+    views = ((before_view, before), (after_view, after))
+    answer = run(_diff(settings_for(data_dir), read_tenant(tenant), views, wanted))
+    if json:
+        print_json(answer)
+        return EXIT_OK
+    for change in answer.changes:
+        _print_change(change)
+    if answer.next_line is not None:
+        print_line(f"  more with --from-line {answer.next_line}")
+    _print_cut(answer.truncated)
+    return EXIT_OK
+
+
+async def _diff(
+    settings: Settings,
+    tenant: str,
+    views: tuple[tuple[str | None, ViewRequest], tuple[str | None, ViewRequest]],
+    wanted: dict[str, Any],
+) -> DiffAnswer:
+    async with with_plane(settings) as plane:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
+        await plane.make_tenant(tenant)
+        before, after = [await _reads.named(plane, tenant, name, request) for name, request in views]
+        after = await plane.after_last_commit(tenant, after)
+        return await _reads.diff(plane, tenant, before, after, _reads.DiffWanted(**wanted))
+
+
+def _print_change(change: ChangeAnswer) -> None:
+    where = "at the instants"
+    if change.valid_from is not None or change.valid_to is not None:
+        where = f"{change.valid_from or OPEN_START} to {change.valid_to or OPEN_END}"
+    print_line(f"  {change.entity} {change.relation}  {where}")
+    print_line(f"    was  {_stands(change.before)}")
+    print_line(f"    is   {_stands(change.after)}")
+    print_line(f"    by   {', '.join(change.events) or 'valid time alone'}")
+
+
+def _stands(stand: StandAnswer) -> str:
+    return " ".join([stand.state, ", ".join(shown(value) for value in stand.values)]).strip()
+
+
+def join(
+    entity: Annotated[str, typer.Argument()],
+    relation: Annotated[str, typer.Argument()],
+    other_entity: Annotated[str, typer.Argument()],
+    other_relation: Annotated[str, typer.Argument()],
+    *,
+    tenant: Tenant,
+    on_value: Annotated[bool, typer.Option("--on-value", help="Only pairs of equal values.")] = False,
+    bitemporal: Annotated[
+        bool, typer.Option("--bitemporal", help="Whenever both were known together, not only at the view.")
+    ] = False,
+    valid_from: ValidFrom = None,
+    valid_to: ValidTo = None,
+    known_at: KnownAtOption = None,
+    generation: GenerationOption = None,
+    min_commit: MinCommit = None,
+    view: ViewName = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Show which values of two keys held at the same time."""
+    request = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
+    wanted = {
+        "left": (read_name(entity, field="ENTITY"), read_name(relation, field="RELATION")),
+        "right": (
+            read_name(other_entity, field="OTHER_ENTITY"),
+            read_name(other_relation, field="OTHER_RELATION"),
+        ),
+        "on_value": on_value,
+        "bitemporal": bitemporal,
+        "valid_from": read_bound(valid_from, field="valid_from"),
+        "valid_to": read_bound(valid_to, field="valid_to"),
+    }
+    answer = run(_join(settings_for(data_dir), read_tenant(tenant), view, request, wanted))
+    if json:
+        print_json(answer)
+        return EXIT_OK
+    for pair in answer.pairs:
+        print_line(
+            f"  {pair.valid_from or OPEN_START:<22} to {pair.valid_to or OPEN_END:<22} "
+            f"known {pair.known_from} to {pair.known_to or 'now':<6} "
+            f"{shown(pair.left.value)} | {shown(pair.right.value)}"
+        )
+    _print_cut(answer.truncated)
+    return EXIT_OK
+
+
+async def _join(
+    settings: Settings, tenant: str, view: str | None, request: ViewRequest, wanted: dict[str, Any]
+) -> JoinAnswer:
+    async with with_plane(settings) as plane:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
+        await plane.make_tenant(tenant)
+        request = await _reads.named(plane, tenant, view, request)
+        request = await plane.after_last_commit(tenant, request)
+        return await _reads.join(plane, tenant, request, _reads.JoinWanted(**wanted))
+
+
+def _print_cut(truncated: bool) -> None:
+    if truncated:
+        print_line("  there is more: narrow the window")

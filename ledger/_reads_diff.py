@@ -1,0 +1,272 @@
+"""What changed in what was known, from one view to another, and by which claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.claims import Claim
+from contracts.errors import BadRequest
+from contracts.limits import DIFF_CHANGES_MAX, HISTORY_CELLS_MAX
+from contracts.views import View
+from ledger._cells import Cells, LineRow
+from ledger._claims import micros
+from ledger._history import named_claims
+from ledger._intervals import bound
+from ledger._keys import TenantKeys
+from ledger._lines import Cell
+from ledger._reads_areas import areas_of, clipped
+from ledger._reads_causes import Changed, causes_of
+from ledger._world import Reader
+
+NOTHING: Final = "nothing"
+"""The state where no claim ever covered."""
+_LINES_AT_ONCE: Final = 200
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """What stands on a line: its state, as in a rectangle or `nothing`, and one claim for each value."""
+
+    state: str
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """
+    Where in valid time one line differs, what stood there and what stands there now.
+
+    None is an open bound; both are None where two instants were compared. `commits` are those
+    between the views at which it changed, none where only valid time went by; `causes` the claims
+    that brought it about.
+    """
+
+    entity: str
+    relation: str
+    part: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    before: Stand
+    after: Stand
+    commits: tuple[int, ...]
+    causes: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """
+    One page of changes, line by line.
+
+    `next_line` begins the next page, None at the end. `truncated` says that a line has more changes
+    than are looked at.
+    """
+
+    changes: tuple[Change, ...]
+    next_line: int | None
+    truncated: bool
+
+
+_Content: TypeAlias = tuple[str, tuple[str, ...]]
+"""A state and the ids of the claims in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """A change before its claims are read."""
+
+    line: LineRow
+    start: int | None
+    end: int | None
+    before: _Content
+    after: _Content
+    commits: tuple[int, ...]
+
+
+async def diff(
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    before: View,
+    after: View,
+    *,
+    entity: str | None,
+    relation: str | None,
+    at_instants: bool,
+    from_line: int = 0,
+) -> Difference:
+    """
+    Return what differs between two views, page by page.
+
+    Args:
+        conn: A snapshot of the tenant.
+        keys: The tenant's.
+        before: One view.
+        after: The other, of the same epoch; it may be the earlier one.
+        entity: Only its lines; None for all.
+        relation: Only lines of it; None for all.
+        at_instants: Compare what holds at each view's own `valid_at`; else all of valid time.
+        from_line: Where the page begins: the `next_line` of the page before, or 0.
+
+    Raises:
+        BadRequest: The views are of two epochs, which tell claims apart otherwise.
+        IntegrityFault: A claim that was read is not what was written.
+    """
+    if before.epoch != after.epoch:
+        raise BadRequest(field="view", reason="both must be of one epoch")
+    comparison = _Comparison(
+        table=Cells(conn=conn, keys=keys, epoch=after.epoch),
+        before=before,
+        after=after,
+        at_instants=at_instants,
+    )
+    pieces: list[_Piece] = []
+    line_id: int | None = from_line
+    truncated = is_full = False
+    while line_id is not None and not is_full:
+        lines = await comparison.lines(line_id, entity=entity, relation=relation)
+        line_id = lines.pop().line_id if len(lines) > _LINES_AT_ONCE else None
+        for line in lines:
+            own, is_cut = await comparison.pieces(line)
+            if pieces and len(pieces) + len(own) > DIFF_CHANGES_MAX:
+                line_id, is_full = line.line_id, True
+                break
+            pieces += own[:DIFF_CHANGES_MAX]
+            truncated = truncated or is_cut or len(own) > DIFF_CHANGES_MAX
+    reader = Reader(conn=conn, keys=keys, epoch=after.epoch, cut=max(before.cut, after.cut))
+    return Difference(changes=await _changes(reader, pieces), next_line=line_id, truncated=truncated)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparison:
+    """Two views of one ledger, at their own instants or along all valid time."""
+
+    table: Cells
+    before: View
+    after: View
+    at_instants: bool
+
+    @property
+    def known(self) -> tuple[int, int]:
+        """Return both cuts, the earlier first."""
+        return min(self.before.cut, self.after.cut), max(self.before.cut, self.after.cut)
+
+    async def lines(self, first: int, *, entity: str | None, relation: str | None) -> list[LineRow]:
+        """Return some lines that may differ, and one more if there are more."""
+        changed = None if self.at_instants else self.known
+        return await self.table.lines_from(
+            first, entity=entity, relation=relation, changed=changed, limit=_LINES_AT_ONCE + 1
+        )
+
+    async def pieces(self, line: LineRow) -> tuple[list[_Piece], bool]:
+        """Return where a line differs, and whether more of it was changed than is looked at."""
+        read = await self.table.cells_changed([line.line_id], known=self.known, limit=HISTORY_CELLS_MAX + 1)
+        cells = read[line.line_id]
+        areas = areas_of(cells[:HISTORY_CELLS_MAX])
+        found = await self._at(line, areas) if self.at_instants else self._along(line, areas)
+        return found, len(cells) > HISTORY_CELLS_MAX
+
+    def _along(self, line: LineRow, areas: Sequence[Cell]) -> list[_Piece]:
+        pieces: list[_Piece] = []
+        for start, end, present in _stretches(areas):
+            piece = _Piece(
+                line=line,
+                start=start,
+                end=end,
+                before=_content(present, self.before.cut),
+                after=_content(present, self.after.cut),
+                commits=self._commits(present),
+            )
+            if piece.before == piece.after:
+                continue
+            last = pieces[-1] if pieces else None
+            if last is not None and replace(last, start=start, end=end) == piece and last.end == start:
+                pieces[-1] = replace(last, end=end)
+            else:
+                pieces.append(piece)
+        return pieces
+
+    async def _at(self, line: LineRow, areas: Sequence[Cell]) -> list[_Piece]:
+        """Compare the views' own instants: known time may have gone by, or valid time, or both."""
+        was, now = await self._holds(line, self.before), await self._holds(line, self.after)
+        if was == now:
+            return []
+        first, last = sorted(micros(view.valid_at) for view in (self.before, self.after))
+        between = clipped(areas, first, last + 1)
+        return [
+            _Piece(line=line, start=None, end=None, before=was, after=now, commits=self._commits(between))
+        ]
+
+    async def _holds(self, line: LineRow, view: View) -> _Content:
+        at = (view.valid_at, view.valid_at + _MICROSECOND)
+        found = await self.table.cells_within(
+            [line.line_id], known=(view.cut, view.cut + 1), valid=at, limit=1
+        )
+        return _content(found[line.line_id], view.cut)
+
+    def _commits(self, areas: Iterable[Cell]) -> tuple[int, ...]:
+        """Return the commits between the views at which one of the areas began or ended."""
+        first, last = self.known
+        edges = {edge for area in areas for edge in (area.known_from, area.known_to) if edge is not None}
+        return tuple(sorted(edge for edge in edges if first < edge <= last))
+
+
+def _stretches(areas: Sequence[Cell]) -> Iterator[tuple[int, int, list[Cell]]]:
+    """Yield each elementary stretch of valid time with the areas that cover it, by their starts."""
+    edges = sorted({edge for area in areas for edge in (area.segment.start, area.segment.end)})
+    present: list[Cell] = []
+    coming = 0
+    for start, end in pairwise(edges):
+        present = [area for area in present if area.segment.end > start]
+        while coming < len(areas) and areas[coming].segment.start <= start:
+            present.append(areas[coming])
+            coming += 1
+        yield start, end, present
+
+
+def _content(cells: Iterable[Cell], cut: int) -> _Content:
+    for cell in cells:
+        if cell.known_from <= cut and (cell.known_to is None or cut < cell.known_to):
+            return cell.segment.state, cell.segment.claims
+    return NOTHING, ()
+
+
+async def _changes(reader: Reader, pieces: Sequence[_Piece]) -> tuple[Change, ...]:
+    named = {claim for piece in pieces for _, claims in (piece.before, piece.after) for claim in claims}
+    claims = await reader.by_id(named)
+    causes = await causes_of(
+        reader,
+        [
+            Changed(
+                key=(piece.line.entity, piece.line.relation),
+                commits=piece.commits,
+                claims=(*piece.before[1], *piece.after[1]),
+            )
+            for piece in pieces
+        ],
+        claims,
+    )
+    return tuple(
+        Change(
+            entity=piece.line.entity,
+            relation=piece.line.relation,
+            part=piece.line.part,
+            valid_from=None if piece.start is None else bound(piece.start),
+            valid_to=None if piece.end is None else bound(piece.end),
+            before=_stand(piece.before, claims),
+            after=_stand(piece.after, claims),
+            commits=piece.commits,
+            causes=own,
+        )
+        for piece, own in zip(pieces, causes, strict=True)
+    )
+
+
+def _stand(content: _Content, claims: Mapping[str, Claim]) -> Stand:
+    state, names = content
+    return Stand(state=state, claims=named_claims(names, claims))
