@@ -69,8 +69,10 @@ DIFF_CAUSES_MAX: Final = 64
 """Claims that are named as the causes of one change: the newest."""
 VIEWS_MAX: Final = 1_000
 """Views that a tenant may have pinned at once."""
-LISTED_CLAIMS_MAX: Final = 1_000
-"""Claims that one resolution lists in each of its lists: the newest."""
+LISTED_CLAIMS_MAX: Final = 128
+"""Claims that are read of a key, and that a resolution lists in each of its lists: the newest."""
+LISTED_VALUES_MAX: Final = 1_000
+"""Values or occurrences that one resolution lists; it counts all."""
 CASES_BYTES_MAX: Final = 67_108_864
 """Bytes of one file of conformance cases."""
 WAIT_DEFAULT_MS: Final = 5_000
@@ -110,3 +112,5 @@ assert 2 * SCHEMA_BYTES_MAX < VALUE_BYTES_MAX
 assert UNIT_CHARACTERS_MAX < NUMBER_CHARACTERS_MAX
 assert BUDGET_DEFAULT_TOKENS <= BUDGET_TOKENS_MAX
 assert WAIT_DEFAULT_MS <= WAIT_MS_MAX
+# A key that is read whole shows every line that its claims made.
+assert LISTED_CLAIMS_MAX <= LISTED_VALUES_MAX

@@ -61,10 +61,16 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSet:
-    """The values of a many-valued key, or the occurrences of one; those in dispute stand apart."""
+    """
+    The values of a many-valued key, or the occurrences of one; those in dispute stand apart.
+
+    `members_count` and `disputed_count` are how many there are, listed or not.
+    """
 
     members: tuple[Resolved, ...]
     disputed: tuple[Conflict, ...]
+    members_count: int
+    disputed_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +87,11 @@ Resolution: TypeAlias = Resolved | ResolvedSet | Missing | Conflict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyResolution:
-    """A key's answer at a view, the contract that decided it, and its open disputes."""
+    """
+    A key's answer at a view, the contract that decided it, and its open disputes.
+
+    `truncated` says that some list in it may hold less than there is: what stands is decided all the same.
+    """
 
     entity: str
     relation: str
@@ -91,3 +101,4 @@ class KeyResolution:
     disputes: tuple[Claim, ...]
     unplaced: tuple[Claim, ...]
     """Claims whose target was not found in this epoch: they withdraw nothing and are reported."""
+    truncated: bool

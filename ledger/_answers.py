@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -34,16 +34,18 @@ def answer_of(
     view: View,
     contract: RelationContract,
     unplaced: Sequence[Claim],
+    counts: Mapping[str, int] | None = None,
 ) -> KeyResolution:
-    """Return a key's answer at a view."""
+    """Return a key's answer at a view; `counts` are its lines by state, where not all were read."""
     return KeyResolution(
         entity=entity,
         relation=relation,
         view=view,
         contract=contract,
-        resolution=_resolution(found, contract),
+        resolution=_resolution(found, contract, counts),
         disputes=newest(found.disputes),
         unplaced=newest(unplaced),
+        truncated=counts is not None or _is_cut(found, unplaced),
     )
 
 
@@ -54,12 +56,19 @@ def newest(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     return tuple(ordered[-LISTED_CLAIMS_MAX:])
 
 
+def _is_cut(found: KeyVerdict, unplaced: Sequence[Claim]) -> bool:
+    lists: list[Sequence[object]] = [found.withdrawn, found.disputes, unplaced]
+    lists += [side.carriers for _, verdict in found.lines for side in verdict.sides]
+    lists.append([entry for _, verdict in found.lines for entry in verdict.superseded])
+    return any(len(listed) > LISTED_CLAIMS_MAX for listed in lists)
+
+
 def resolved(part: str, verdict: Verdict, contract: RelationContract) -> Resolved:
     """Return a line that has one value."""
     (side,) = verdict.sides
     return Resolved(
         value=side.latest.value,
-        claims=_claims(side.carriers),
+        claims=_carrying(side),
         superseded=_claims(verdict.superseded),
         count_identity=part if contract.cardinality == Cardinality.OCCURRENCE else None,
     )
@@ -76,7 +85,9 @@ def conflict(verdict: Verdict, contract: RelationContract) -> Conflict:
     )
 
 
-def _resolution(found: KeyVerdict, contract: RelationContract) -> Resolution:
+def _resolution(
+    found: KeyVerdict, contract: RelationContract, counts: Mapping[str, int] | None
+) -> Resolution:
     if found.reason is not None:
         return Missing(
             reason=found.reason,
@@ -89,10 +100,21 @@ def _resolution(found: KeyVerdict, contract: RelationContract) -> Resolution:
         return ResolvedSet(
             members=tuple(resolved(part, verdict, contract) for part, verdict in members),
             disputed=tuple(conflict(verdict, contract) for verdict in disputed),
+            members_count=len(members) if counts is None else counts.get(State.VALUE, 0),
+            disputed_count=len(disputed) if counts is None else counts.get(State.CONFLICT, 0),
         )
     if disputed:
         return conflict(disputed[0], contract)
     return resolved(*members[0], contract)
+
+
+def _carrying(side: Side) -> tuple[Claim, ...]:
+    """Return the newest claims that carry a value, and always the one that its cell names."""
+    listed = _claims(side.carriers)
+    first = side.representative.claim
+    if any(claim.claim_id == first.claim_id for claim in listed):
+        return listed
+    return (first, *listed[1:])
 
 
 def _claims(entries: Iterable[Entry]) -> tuple[Claim, ...]:

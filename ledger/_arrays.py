@@ -16,6 +16,11 @@ def numbers(items: Iterable[int | None]) -> str:
     return "{" + ",".join(["NULL" if item is None else str(item) for item in items]) + "}"
 
 
+def truths(items: Iterable[bool]) -> str:
+    """Return an array of booleans."""
+    return "{" + ",".join(["t" if item else "f" for item in items]) + "}"
+
+
 def binaries(items: Iterable[bytes | None]) -> str:
     """Return an array of bytes."""
     return "{" + ",".join(["NULL" if item is None else f'"\\\\x{item.hex()}"' for item in items]) + "}"

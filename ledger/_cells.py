@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from contracts.errors import IntegrityFault
+from ledger import _tables
 from ledger._intervals import lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
@@ -19,9 +22,6 @@ from ledger._world import Key
 
 PART_CHARACTERS_MAX: Final = 256
 """Characters of a part that stand in the table as they are; of a longer one, its keyed digest."""
-
-# Past every instant that a term can name: what holds it has an open end.
-_FAR: Final = "9999-06-01T00:00:00Z"
 
 # Each key and line is looked up by itself, by index: `OFFSET 0` keeps the planner from joining whole
 # tables, which it does as soon as its statistics are old.
@@ -38,20 +38,35 @@ _LINES_AT: Final = sa.text(
     "AND l.relation = k.relation AND l.part = k.part OFFSET 0) AS l"
 )
 _CELLS: Final = (
-    "SELECT c.* FROM unnest(CAST(:lines AS bigint[])) AS k(line) CROSS JOIN LATERAL ("
+    "SELECT l.epoch, l.entity, l.relation, l.part, c.* FROM unnest(CAST(:lines AS bigint[])) AS k(line) "
+    "CROSS JOIN LATERAL (SELECT l.epoch, l.entity, l.relation, l.part FROM line l "
+    "WHERE l.tenant = :tenant AND l.line = k.line OFFSET 0) AS l CROSS JOIN LATERAL ("
     "SELECT c.cell, c.line, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, "
-    "lower(c.known) AS known_from, upper(c.known) AS known_to, c.state, c.claims "
+    "lower(c.known) AS known_from, upper(c.known) AS known_to, c.state, c.claims, c.seal "
     "FROM cell c WHERE c.tenant = :tenant AND c.line = k.line AND "
 )
-_OPEN: Final = sa.text(_CELLS + "upper_inf(c.known) OFFSET 0) AS c")
-_LAST: Final = sa.text(_CELLS + f"upper_inf(c.known) AND c.valid @> timestamptz '{_FAR}' OFFSET 0) AS c")
-_AT: Final = sa.text(
-    _CELLS + "c.known @> CAST(:cut AS bigint) AND c.valid @> CAST(:at AS timestamptz) OFFSET 0) AS c"
-)
+# What is still known stands at node 0.
+_OPEN: Final = sa.text(_CELLS + "c.node = 0 OFFSET 0) AS c")
+_LAST: Final = sa.text(_CELLS + "c.node = 0 ORDER BY c.starts DESC LIMIT 1) AS c")
 _WITHIN: Final = sa.text(
     _CELLS + "c.known && int8range(CAST(:known_from AS bigint), CAST(:known_to AS bigint)) "
     "AND c.valid && tstzrange(CAST(:valid_from AS timestamptz), CAST(:valid_to AS timestamptz)) OFFSET 0) "
     "AS c ORDER BY c.line, c.valid_from NULLS FIRST, c.known_from LIMIT :limit"
+)
+# Which began or ended after one commit and by another.
+_MOVED: Final = (
+    "(lower(c.known) > CAST(:after AS bigint) AND lower(c.known) <= CAST(:until AS bigint) "
+    "OR upper(c.known) > CAST(:after AS bigint) AND upper(c.known) <= CAST(:until AS bigint)) "
+)
+_CHANGED: Final = sa.text(
+    _CELLS + _MOVED + "OFFSET 0) AS c ORDER BY c.line, c.valid_from NULLS FIRST, c.known_from LIMIT :limit"
+)
+_LINES_FROM: Final = (
+    "SELECT l.line, l.entity, l.relation, l.part, l.tail FROM line l "
+    "WHERE l.tenant = :tenant AND l.epoch = :epoch AND l.line >= CAST(:first AS bigint) "
+)
+_HAS_CHANGED: Final = (
+    "AND EXISTS (SELECT FROM cell c WHERE c.tenant = :tenant AND c.line = l.line AND " + _MOVED + ") "
 )
 _REACHED: Final = sa.text(
     "SELECT k.entity, k.relation FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "
@@ -84,14 +99,14 @@ class Cells:
     """The lines and cells of one tenant and epoch, in the caller's transaction."""
 
     conn: AsyncConnection
-    tenant: str
+    keys: TenantKeys
     epoch: int
 
     async def lines(self, keys: Iterable[Key]) -> list[LineRow]:
         """Return the lines of these keys."""
         ordered = sorted(set(keys))
         parameters = {
-            "tenant": self.tenant,
+            "tenant": self.keys.tenant,
             "epoch": self.epoch,
             "entities": [entity for entity, _ in ordered],
             "relations": [relation for _, relation in ordered],
@@ -104,7 +119,7 @@ class Cells:
         if not ordered:
             return []
         parameters = {
-            "tenant": self.tenant,
+            "tenant": self.keys.tenant,
             "epoch": self.epoch,
             "entities": [key[0] for key, _ in ordered],
             "relations": [key[1] for key, _ in ordered],
@@ -112,13 +127,41 @@ class Cells:
         }
         return [_row_of(row) for row in await self.conn.execute(_LINES_AT, parameters)]
 
+    async def lines_from(
+        self,
+        first: int,
+        *,
+        entity: str | None,
+        relation: str | None,
+        changed: tuple[int, int] | None,
+        limit: int,
+    ) -> list[LineRow]:
+        """
+        Return lines by number, from one on; None is every entity, every relation.
+
+        `changed` leaves out those of which no cell began or ended after its first commit and by its second.
+        """
+        parameters: dict[str, Any] = {
+            "tenant": self.keys.tenant, "epoch": self.epoch, "first": first, "limit": limit,
+        }  # fmt: skip
+        statement = _LINES_FROM
+        for name, value in (("entity", entity), ("relation", relation)):
+            if value is not None:
+                statement += f"AND l.{name} = :{name} "
+                parameters[name] = value
+        if changed is not None:
+            statement += _HAS_CHANGED
+            parameters["after"], parameters["until"] = changed
+        rows = await self.conn.execute(sa.text(statement + "ORDER BY l.line LIMIT :limit"), parameters)
+        return [_row_of(row) for row in rows]
+
     async def reached(self, keys: Iterable[Key]) -> set[Key]:
         """Return those of the keys that claims elsewhere bear on."""
         ordered = sorted(set(keys))
         if not ordered:
             return set()
         parameters = {
-            "tenant": self.tenant,
+            "tenant": self.keys.tenant,
             "epoch": self.epoch,
             "entities": [entity for entity, _ in ordered],
             "relations": [relation for _, relation in ordered],
@@ -127,23 +170,24 @@ class Cells:
 
     async def relations_of(self, entities: Iterable[str]) -> set[str]:
         """Return the relations that any of the entities has a line on."""
-        parameters = {"tenant": self.tenant, "epoch": self.epoch, "entities": sorted(entities)}
+        parameters = {"tenant": self.keys.tenant, "epoch": self.epoch, "entities": sorted(entities)}
         return set(await self.conn.scalars(_RELATIONS_OF, parameters))
 
     async def keys_on(self, relations: Sequence[str]) -> list[Key]:
         """Return every key on these relations that has a line."""
         if not relations:
             return []
-        parameters = {"tenant": self.tenant, "epoch": self.epoch, "relations": sorted(relations)}
+        parameters = {"tenant": self.keys.tenant, "epoch": self.epoch, "relations": sorted(relations)}
         return [(row.entity, row.relation) for row in await self.conn.execute(_KEYS_ON, parameters)]
 
     async def open_cells(self, lines: Sequence[int], *, last_only: bool) -> dict[int, list[Cell]]:
-        """Return the open cells of lines; of each the last in valid time alone, where that is asked."""
-        return await self._read(_LAST if last_only else _OPEN, lines)
+        """
+        Return the open cells of lines; of each the last in valid time alone, where that is asked.
 
-    async def cells_at(self, lines: Sequence[int], *, cut: int, at: datetime) -> dict[int, list[Cell]]:
-        """Return what each line has at a cut and an instant: one cell or none."""
-        return await self._read(_AT, lines, cut=cut, at=at)
+        Raises:
+            IntegrityFault: A cell is not what was written.
+        """
+        return await self._read(_LAST if last_only else _OPEN, lines)
 
     async def cells_within(
         self,
@@ -153,11 +197,27 @@ class Cells:
         valid: tuple[datetime | None, datetime | None],
         limit: int,
     ) -> dict[int, list[Cell]]:
-        """Return at most `limit` cells that touch `[from, to)` of commits and of valid time; None is open."""
+        """
+        Return at most `limit` cells that touch `[from, to)` of commits and of valid time; None is open.
+
+        Raises:
+            IntegrityFault: A cell is not what was written.
+        """
         return await self._read(
             _WITHIN, lines, known_from=known[0], known_to=known[1], valid_from=valid[0], valid_to=valid[1],
             limit=limit,
         )  # fmt: skip
+
+    async def cells_changed(
+        self, lines: Sequence[int], *, known: tuple[int, int], limit: int
+    ) -> dict[int, list[Cell]]:
+        """
+        Return at most `limit` cells that began or ended after one commit and by another.
+
+        Raises:
+            IntegrityFault: A cell is not what was written.
+        """
+        return await self._read(_CHANGED, lines, after=known[0], until=known[1], limit=limit)
 
     async def _read(
         self, statement: sa.TextClause, lines: Sequence[int], **parameters: object
@@ -165,18 +225,37 @@ class Cells:
         found: dict[int, list[Cell]] = defaultdict(list)
         if not lines:
             return found
-        bound_values: dict[str, Any] = {"tenant": self.tenant, "lines": sorted(lines), **parameters}
+        bound_values: dict[str, Any] = {"tenant": self.keys.tenant, "lines": sorted(lines), **parameters}
         for row in await self.conn.execute(statement, bound_values):
-            segment = Segment(
-                start=lower(row.valid_from),
-                end=upper(row.valid_to),
-                state=row.state,
-                claims=tuple(bytes(claim).hex() for claim in row.claims),
-            )
-            found[row.line].append(
-                Cell(cell_id=row.cell, segment=segment, known_from=row.known_from, known_to=row.known_to)
-            )
+            found[row.line].append(cell_of(row, row.cell, (row.entity, row.relation), self.keys, row.epoch))
         return found
+
+
+def cell_of(row: Any, cell_id: int | None, key: Key, keys: TenantKeys, epoch: int) -> Cell:  # noqa: ANN401 — a row
+    """
+    Return the cell of a row that says its key's part, both intervals, state, claims and seal.
+
+    Raises:
+        IntegrityFault: A column does not match the seal.
+    """
+    segment = Segment(
+        start=lower(row.valid_from),
+        end=upper(row.valid_to),
+        state=row.state,
+        claims=tuple(bytes(claim).hex() for claim in row.claims),
+    )
+    cell = Cell(cell_id=cell_id, segment=segment, known_from=row.known_from, known_to=row.known_to)
+    if not hmac.compare_digest(cell_seal(keys, epoch, key, row.part, cell), bytes(row.seal)):
+        raise IntegrityFault(what=f"the seal of a cell, known from commit {cell.known_from}")
+    return cell
+
+
+def cell_seal(keys: TenantKeys, epoch: int, key: Key, part: str, cell: Cell) -> bytes:
+    """Return the seal over a cell and the line that it is on; `part` as it is stored."""
+    segment = cell.segment
+    bounds = f"{epoch} {segment.start} {segment.end} {cell.known_from} {cell.known_to} {segment.state}"
+    names = (*key, part, bounds, *segment.claims)
+    return keys.seal(_tables.cell.name, *(name.encode() for name in names))
 
 
 def stored_part(part: str, keys: TenantKeys) -> str:

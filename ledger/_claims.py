@@ -29,6 +29,9 @@ UNSTATED: Final = Validity(kind=ValidityKind.SINCE, start=None, end=None, earlie
 NO_KEY: Final = ""
 """Entity and relation of a claim that names no key of its own."""
 
+ACTING: Final = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
+"""Stances that bear on what was said before."""
+
 _ENCODE: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

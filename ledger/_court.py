@@ -166,12 +166,7 @@ class Court:
         )
 
     def _reason(self, verdicts: tuple[tuple[str, Verdict], ...], *, known: bool) -> MissingReason | None:
-        states = {verdict.state for _, verdict in verdicts}
-        if states & {State.VALUE, State.CONFLICT}:
-            return None
-        if not known:
-            return MissingReason.NEVER_KNOWN
-        return min((_REASON[state] for state in states), key=_ORDER.index)
+        return reason_of({verdict.state for _, verdict in verdicts}) if known else MissingReason.NEVER_KNOWN
 
     def _disputes(self, standings: Sequence[Standing], at: int) -> tuple[Claim, ...]:
         """A dispute is open while an entry it is about stands: covers the instant, not withdrawn."""
@@ -238,8 +233,16 @@ def court_of(claims: Iterable[Claim], contracts: Contracts) -> Court:
     return Court(replay)
 
 
+def reason_of(states: Iterable[State]) -> MissingReason | None:
+    """Return why nothing stands on a key whose lines have these states; None where something does."""
+    reasons = {_REASON.get(state) for state in states}
+    if None in reasons:
+        return None
+    return min((reason for reason in reasons if reason is not None), key=_ORDER.index)
+
+
 def _said(entry: Entry) -> tuple[int, int]:
     return entry.claim.position.event, entry.claim.position.ordinal
 
 
-__all__ = ["WHOLE", "Court", "Identity", "KeyVerdict", "court_of"]
+__all__ = ["WHOLE", "Court", "Identity", "KeyVerdict", "court_of", "reason_of"]

@@ -212,7 +212,7 @@ async def _cells(
 ) -> _Found:
     """Return the lines of an entity with those of their cells that touch both ranges, up to the limit."""
     relations = [relation] if relation is not None else await _relations(conn, keys, entity, epoch)
-    table = Cells(conn=conn, tenant=keys.tenant, epoch=epoch)
+    table = Cells(conn=conn, keys=keys, epoch=epoch)
     lines = await table.lines([(entity, name) for name in relations])
     found = await table.cells_within(
         [line.line_id for line in lines], known=known, valid=valid, limit=HISTORY_CELLS_MAX + 1

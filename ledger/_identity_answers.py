@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contracts.claims import Claim
 from contracts.identity import SAME_AS
+from contracts.limits import LISTED_CLAIMS_MAX
 from contracts.relations import RelationContract
 from contracts.resolutions import KeyResolution, Missing, MissingReason, Resolution, Resolved, ResolvedSet
 from contracts.views import View
@@ -19,14 +20,17 @@ def identity_answer(
 
     What is contested stands in `disputed`, or is the answer, a `Conflict`, where nothing else is.
     """
+    questions = merges.questions(entity)
+    borne = [claims for _, claims in _others(merges, entity, relation)]
     return KeyResolution(
         entity=entity,
         relation=relation,
         view=view,
         contract=contract,
         resolution=_resolution(merges, entity, relation),
-        disputes=newest(merges.questions(entity)),
+        disputes=newest(questions),
         unplaced=(),
+        truncated=any(len(claims) > LISTED_CLAIMS_MAX for claims in (questions, *borne)),
     )
 
 
@@ -34,7 +38,12 @@ def _resolution(merges: Merges, entity: str, relation: str) -> Resolution:
     members = [_member(name, claims) for name, claims in _others(merges, entity, relation)]
     conflicts = merges.contested.get(entity, ())
     if members or len(conflicts) > 1:
-        return ResolvedSet(members=tuple(members), disputed=conflicts)
+        return ResolvedSet(
+            members=tuple(members),
+            disputed=conflicts,
+            members_count=len(members),
+            disputed_count=len(conflicts),
+        )
     if conflicts:
         return conflicts[0]
     reason = merges.lapsed.get(entity, MissingReason.NEVER_KNOWN)

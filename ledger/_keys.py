@@ -70,9 +70,9 @@ class EventKey:
         return _hmac(self._key, b"digest", data)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class TenantKeys:
-    """One tenant's keys, unwrapped: in memory only."""
+    """One tenant's keys, unwrapped: in memory only. What is kept in memory of a tenant is kept by them."""
 
     tenant: str
     _wrapping_key: bytes = field(repr=False)

@@ -88,7 +88,7 @@ class Line:
     One line and its open cells in memory.
 
     `whole` says that every open cell is here; else only the last. `blank` says that no claim was
-    ever on it. `closed` are stored cells and the commit that closed them; `passed` cells that began
+    ever on it. `closed` are stored cells that this fold closed, by id; `passed` cells that began
     and ended within this fold.
     """
 
@@ -101,7 +101,7 @@ class Line:
     cells: dict[Segment, Cell]
     whole: bool
     blank: bool
-    closed: list[tuple[int, int]] = field(default_factory=list)
+    closed: dict[int, Cell] = field(default_factory=dict)
     passed: list[Cell] = field(default_factory=list)
     _ordered: list[Segment] = field(default_factory=list)
     _closing: int = 0
@@ -109,9 +109,8 @@ class Line:
 
     def load(self, cells: Iterable[Cell]) -> None:
         """Take in stored open cells, save those that this fold closed or already has."""
-        closed = {cell for cell, _ in self.closed}
         for cell in cells:
-            if cell.cell_id not in closed and cell.segment not in self.cells:
+            if cell.cell_id not in self.closed and cell.segment not in self.cells:
                 self.cells[cell.segment] = cell
                 insort(self._ordered, cell.segment, key=_start)
 
@@ -221,7 +220,7 @@ class Line:
         if cell is None:
             cell = Cell(cell_id=None, segment=segment, known_from=commit, known_to=None)
         elif cell.cell_id is not None:
-            self.closed.remove((cell.cell_id, commit))
+            del self.closed[cell.cell_id]
         elif cell.known_from < commit:
             self.passed.remove(replace(cell, known_to=commit))
         self.cells[segment] = cell
@@ -234,7 +233,7 @@ class Line:
         del self._ordered[bisect_left(self._ordered, segment.start, key=_start)]
         self._just_closed[segment] = cell
         if cell.cell_id is not None:
-            self.closed.append((cell.cell_id, commit))
+            self.closed[cell.cell_id] = replace(cell, known_to=commit)
         elif cell.known_from < commit:
             self.passed.append(replace(cell, known_to=commit))
 
@@ -261,6 +260,7 @@ class TailBasis:
             entry.withdrawn
             or entry.inputs
             or entry.is_derived
+            or entry.erased_in is not None
             or entry.kind != ValidityKind.SINCE
             or (entry.is_end and entry.normal not in {None, self._value})
         )

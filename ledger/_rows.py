@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
-from ledger._arrays import binaries, instants, numbers, texts
-from ledger._claims import row_of
+from ledger._arrays import binaries, instants, numbers, texts, truths
+from ledger._cells import cell_seal
+from ledger._claims import ACTING, row_of
 from ledger._intervals import bound
 from ledger._keys import TenantKeys
 from ledger._lines import Cell, Line, Tail
@@ -25,8 +26,9 @@ _CLAIMS: Final = sa.text(
     "CAST(:stances AS text[]), CAST(:bodies AS bytea[]), CAST(:seals AS bytea[]))"
 )
 _REACH: Final = sa.text(
-    "INSERT INTO reach (tenant, epoch, entity, relation, claim_id) SELECT :tenant, :epoch, * "
-    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:claim_ids AS bytea[]))"
+    "INSERT INTO reach (tenant, epoch, entity, relation, claim_id, position, acts) SELECT :tenant, :epoch, * "
+    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:claim_ids AS bytea[]), "
+    "CAST(:positions AS bigint[]), CAST(:acts AS boolean[]))"
 )
 _LINES: Final = sa.text(
     "INSERT INTO line (tenant, epoch, entity, relation, part, tail) "
@@ -39,17 +41,18 @@ _TAILS: Final = sa.text(
     "AS n(line, tail) WHERE l.tenant = :tenant AND l.line = n.line"
 )
 _CLOSE: Final = sa.text(
-    "UPDATE cell c SET known = int8range(lower(c.known), n.known_to) "
-    "FROM unnest(CAST(:cells AS bigint[]), CAST(:known_to AS bigint[])) AS n(cell, known_to) "
+    "UPDATE cell c SET known = int8range(lower(c.known), n.known_to), seal = n.seal "
+    "FROM unnest(CAST(:cells AS bigint[]), CAST(:known_to AS bigint[]), CAST(:seals AS bytea[])) "
+    "AS n(cell, known_to, seal) "
     "WHERE c.tenant = :tenant AND c.cell = n.cell"
 )
 _CELLS: Final = sa.text(
-    "INSERT INTO cell (tenant, line, valid, known, state, claims) "
+    "INSERT INTO cell (tenant, line, valid, known, state, claims, seal) "
     "SELECT :tenant, line, tstzrange(valid_from, valid_to), int8range(known_from, known_to), state, "
-    "CAST(claims AS bytea[]) FROM unnest(CAST(:lines AS bigint[]), CAST(:valid_from AS timestamptz[]), "
+    "CAST(claims AS bytea[]), seal FROM unnest(CAST(:lines AS bigint[]), CAST(:valid_from AS timestamptz[]), "
     "CAST(:valid_to AS timestamptz[]), CAST(:known_from AS bigint[]), CAST(:known_to AS bigint[]), "
-    "CAST(:states AS text[]), CAST(:claims AS text[])) "
-    "AS n(line, valid_from, valid_to, known_from, known_to, state, claims)"
+    "CAST(:states AS text[]), CAST(:claims AS text[]), CAST(:seals AS bytea[])) "
+    "AS n(line, valid_from, valid_to, known_from, known_to, state, claims, seal)"
 )
 
 
@@ -81,16 +84,18 @@ class Rows:
             seals=binaries(row["seal"] for row in rows),
         )
 
-    async def reach(self, reached: Mapping[str, set[Key]]) -> None:
-        """Write which keys claims bear on beside their own, by claim id."""
-        pairs = [(key, claim_id) for claim_id, keys in reached.items() for key in sorted(keys)]
+    async def reach(self, reached: Mapping[str, set[Key]], claims: Sequence[Claim]) -> None:
+        """Write which keys these claims bear on beside their own, by claim id."""
+        pairs = [(key, claim) for claim in claims for key in sorted(reached.get(claim.claim_id, ()))]
         if pairs:
             await self._execute(
                 _REACH,
                 epoch=self.epoch,
                 entities=texts(key[0] for key, _ in pairs),
                 relations=texts(key[1] for key, _ in pairs),
-                claim_ids=binaries(bytes.fromhex(claim_id) for _, claim_id in pairs),
+                claim_ids=binaries(bytes.fromhex(claim.claim_id) for _, claim in pairs),
+                positions=numbers(claim.position.event for _, claim in pairs),
+                acts=truths(claim.stance in ACTING for _, claim in pairs),
             )
 
     async def lines(self, lines: Sequence[Line]) -> None:
@@ -115,12 +120,13 @@ class Rows:
                 lines=numbers(line.line_id for line in moved),
                 tails=binaries(_stored(line.tail) for line in moved),
             )
-        closed = sorted(pair for line in lines for pair in line.closed)
+        closed = [(cell_id, line, cell) for line in lines for cell_id, cell in line.closed.items()]
         if closed:
             await self._execute(
                 _CLOSE,
-                cells=numbers(cell for cell, _ in closed),
-                known_to=numbers(commit for _, commit in closed),
+                cells=numbers(cell_id for cell_id, _, _ in closed),
+                known_to=numbers(cell.known_to for _, _, cell in closed),
+                seals=binaries(self._seal(line, cell) for _, line, cell in closed),
             )
         await self._cells(
             [
@@ -143,7 +149,11 @@ class Rows:
                 states=texts(cell.segment.state for _, cell in cells),
                 # An array of arrays could not be told apart again: each is a literal within one.
                 claims=texts(binaries(map(bytes.fromhex, cell.segment.claims)) for _, cell in cells),
+                seals=binaries(self._seal(line, cell) for line, cell in cells),
             )
+
+    def _seal(self, line: Line, cell: Cell) -> bytes:
+        return cell_seal(self.keys, self.epoch, (line.entity, line.relation), line.part, cell)
 
     async def _execute(self, statement: sa.TextClause, **values: str | int) -> sa.CursorResult[Any]:
         return await self.conn.execute(statement, {"tenant": self.keys.tenant, **values})

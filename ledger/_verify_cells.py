@@ -262,7 +262,7 @@ class _Cut:
         return self.reader.keys.digest(text.encode()).hex()
 
     async def _lines(self, keys: Iterable[Key]) -> dict[Key, list[LineRow]]:
-        table = Cells(conn=self.reader.conn, tenant=self.reader.keys.tenant, epoch=self.reader.epoch)
+        table = Cells(conn=self.reader.conn, keys=self.reader.keys, epoch=self.reader.epoch)
         found: dict[Key, list[LineRow]] = {}
         for line in await table.lines(keys):
             found.setdefault((line.entity, line.relation), []).append(line)

@@ -23,15 +23,12 @@ from contracts.limits import CLOSURE_EVENTS_MAX
 from contracts.proposals import Candidate, Operation, Plan
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.views import View
-from ledger._claims import NO_KEY, canonical, micros, sealed_bytes
-from ledger._court import Court
-from ledger._identity import identity_of
+from ledger._claims import NO_KEY, canonical, sealed_bytes
+from ledger._deciding import Decided, decide
 from ledger._keys import TenantKeys
-from ledger._long import long_keys, long_mark
-from ledger._marks import Marked, Marks, worst
+from ledger._marks import Marked, worst
 from ledger._read import event_keys, read_events_by_id
 from ledger._rendering import rendering
-from ledger._withdrawal import Replay
 from ledger._world import Key, Reader
 
 __all__ = ["close"]
@@ -80,66 +77,31 @@ async def close(
     events = await _events(reader, [event_id for unit in candidates for event_id in unit.event_ids])
     claims = await reader.of_events(events)
     resolved = [(resolution.entity, resolution.relation) for resolution in resolutions]
-    marker = await _marker(reader, view, [*claims, *_claims_in(resolutions)], resolved)
+    decided = await _decided(reader, view, [*claims, *_claims_in(resolutions)], resolved)
     wanted = set(answer_keys)
     required = [
         closure
         for resolution in resolutions
         if (resolution.entity, resolution.relation) in wanted
-        for closure in _required(resolution, marker)
+        for closure in _required(resolution, decided)
     ]
-    optional = _optional(candidates, events, claims, marker, links=plan.operation not in _WITHOUT_LINKS)
+    optional = _optional(candidates, events, claims, decided, links=plan.operation not in _WITHOUT_LINKS)
     members = {member for closure in (*required, *optional) for member in closure.members}
     events |= await _events(reader, members - events.keys())
     if lost := members - events.keys():
         # What claims name is there, unless its key was lost without an erasure taking its claims along.
         raise IntegrityFault(what=f"{len(lost)} events that claims stand on cannot be read")
-    evidence = await _evidence(reader, events, members, wanted, marker)
+    evidence = await _evidence(reader, events, members, wanted, decided)
     return ClosureSet(closures=(*required, *optional), evidence=evidence)
 
 
-class _Marker:
-    """Marks claims by courts, or by the cell of a key that is too long for one."""
-
-    def __init__(self, marks: Marks, court: Court, long: dict[Key, KeyResolution]) -> None:
-        self._marks = marks
-        self._long = long
-        self.court = court
-
-    def of(self, claim: Claim) -> Marked:
-        answer = self._long.get((claim.entity, claim.relation))
-        return self._marks.of(claim) if answer is None else long_mark(answer, claim)
-
-    def withdrawers(self, claim: Claim) -> Iterable[Claim]:
-        entry = self.court.replay.entry_of(claim.claim_id)
-        return () if entry is None else entry.left_by
-
-    def inputs(self, claim: Claim) -> Iterable[Claim]:
-        entry = self.court.replay.entry_of(claim.claim_id)
-        return () if entry is None else (source.claim for source in entry.inputs)
-
-    def replaced_by(self, claim: Claim) -> Iterable[Claim]:
-        """Return what stands now where the claim does not: so a stale line never stands alone."""
-        entry = self.court.replay.entry_of(claim.claim_id)
-        if entry is None:
-            return ()
-        found = self._marks.standing((entry.entity, entry.relation))
-        return [claim for claim in found if claim.claim_id != entry.claim.claim_id]
-
-
-async def _marker(reader: Reader, view: View, claims: Sequence[Claim], resolved: Sequence[Key]) -> _Marker:
-    contracts = await reader.contracts()
-    merges = identity_of(await reader.identity_claims(), contracts)
+async def _decided(reader: Reader, view: View, claims: Sequence[Claim], resolved: Sequence[Key]) -> Decided:
+    """Decide every key that any of the claims is on or bears on."""
     every = {(claim.entity, claim.relation) for claim in claims if claim.relation != NO_KEY}
     every |= set(resolved)
     for reached in (await reader.reached(claims)).values():
         every |= reached
-    long = await long_keys(reader, view, every, contracts, merges)
-    world, _ = await reader.world(every - long.keys(), merges)
-    replay = Replay(contracts, merges.identity)
-    replay.extend(world)
-    court = Court(replay)
-    return _Marker(Marks(court, micros(view.valid_at)), court, long)
+    return await decide(reader, view, sorted(every), claims=claims)
 
 
 async def _events(reader: Reader, event_ids: Iterable[str]) -> dict[str, Event]:
@@ -161,10 +123,10 @@ async def _events(reader: Reader, event_ids: Iterable[str]) -> dict[str, Event]:
 # --- required ------------------------------------------------------------------------------------
 
 
-def _required(resolution: KeyResolution, marker: _Marker) -> list[Closure]:
+def _required(resolution: KeyResolution, decided: Decided) -> list[Closure]:
     """Return what an answer stands on: closures that are all admitted, or the answer abstains."""
-    groups = [_shown(claims) for claims in _carrying(resolution, marker)]
-    excluded = [*_superseded(resolution), *_withdrawn(resolution, marker)]
+    groups = [_shown(claims) for claims in _carrying(resolution, decided)]
+    excluded = [*_superseded(resolution), *_withdrawn(resolution, decided)]
     excluded += resolution.disputes[-EXCLUDED_MAX:]
     members: list[str] = []
     for group in (*groups, excluded):
@@ -182,7 +144,7 @@ def _required(resolution: KeyResolution, marker: _Marker) -> list[Closure]:
     ]
 
 
-def _carrying(resolution: KeyResolution, marker: _Marker) -> list[Sequence[Claim]]:
+def _carrying(resolution: KeyResolution, decided: Decided) -> list[Sequence[Claim]]:
     """Return, for each value of the answer, the claims that carry it; of a rival, its latest."""
     match resolution.resolution:
         case Resolved(claims=claims):
@@ -193,9 +155,7 @@ def _carrying(resolution: KeyResolution, marker: _Marker) -> list[Sequence[Claim
         case Conflict(rivals=rivals):
             return [(rival.claim,) for rival in rivals]
         case Missing():
-            ends = marker.court.decide(
-                resolution.entity, resolution.relation, micros(resolution.view.valid_at)
-            )
+            ends = decided.verdict((resolution.entity, resolution.relation))
             return [
                 [entry.claim for entry in side.carriers]
                 for _, verdict in ends.lines
@@ -224,12 +184,12 @@ def _superseded(resolution: KeyResolution) -> list[Claim]:
     return found[-EXCLUDED_MAX:]
 
 
-def _withdrawn(resolution: KeyResolution, marker: _Marker) -> list[Claim]:
+def _withdrawn(resolution: KeyResolution, decided: Decided) -> list[Claim]:
     """Return claims that would cover the instant but were withdrawn, and what withdrew them."""
-    found = marker.court.decide(resolution.entity, resolution.relation, micros(resolution.view.valid_at))
+    found = decided.verdict((resolution.entity, resolution.relation))
     gone = sorted((entry.claim for entry in found.withdrawn), key=lambda claim: claim.position)
     gone = gone[-EXCLUDED_MAX:]
-    return [*gone, *[by for claim in gone for by in marker.withdrawers(claim)][-EXCLUDED_MAX:]]
+    return [*gone, *[by for claim in gone for by in decided.withdrawers(claim)][-EXCLUDED_MAX:]]
 
 
 # --- optional ------------------------------------------------------------------------------------
@@ -239,7 +199,7 @@ def _optional(
     candidates: Sequence[Candidate],
     events: dict[str, Event],
     claims: Sequence[Claim],
-    marker: _Marker,
+    decided: Decided,
     *,
     links: bool,
 ) -> list[Closure]:
@@ -253,7 +213,7 @@ def _optional(
             continue
         members = list(dict.fromkeys(unit.event_ids))
         if links:
-            members += [event_id for own in unit.event_ids for event_id in _linked(of_event[own], marker)]
+            members += [event_id for own in unit.event_ids for event_id in _linked(of_event[own], decided)]
         closure = Closure(
             closure_id=canonical(["unit", unit.unit_id]).decode("ascii"),
             members=tuple(dict.fromkeys(members))[:CLOSURE_EVENTS_MAX],
@@ -266,14 +226,14 @@ def _optional(
     return list(best.values())
 
 
-def _linked(claims: Sequence[Claim], marker: _Marker) -> Iterable[str]:
+def _linked(claims: Sequence[Claim], decided: Decided) -> Iterable[str]:
     """Yield the events without which a unit could be misread: what replaced it, what it was derived from."""
     for claim in claims:
-        mark, _ = marker.of(claim)
+        mark, _ = decided.mark(claim)
         if mark in {Mark.SUPERSEDED, Mark.WITHDRAWN, Mark.DISPUTED}:
-            yield from (other.event_id for other in _shown(list(marker.replaced_by(claim))))
-            yield from (by.event_id for by in marker.withdrawers(claim))
-        yield from (source.event_id for source in marker.inputs(claim))
+            yield from (other.event_id for other in _shown(list(decided.replaced_by(claim))))
+            yield from (by.event_id for by in decided.withdrawers(claim))
+        yield from (source.event_id for source in decided.inputs(claim))
 
 
 # --- evidence ------------------------------------------------------------------------------------
@@ -284,7 +244,7 @@ async def _evidence(
     events: dict[str, Event],
     members: set[str],
     answer_keys: set[Key],
-    marker: _Marker,
+    decided: Decided,
 ) -> tuple[Evidence, ...]:
     of_event: dict[str, list[Claim]] = defaultdict(list)
     for claim in await reader.of_events(members):
@@ -294,7 +254,7 @@ async def _evidence(
     for event_id in sorted(members, key=lambda event_id: events[event_id].position):
         event, key = events[event_id], data_keys[event_id]
         text = rendering(event.draft)
-        mark, marked_commit = _mark(of_event[event_id], answer_keys, marker)
+        mark, marked_commit = _mark(of_event[event_id], answer_keys, decided)
         evidence.append(
             Evidence(
                 event_id=event_id,
@@ -315,10 +275,10 @@ async def _evidence(
     return tuple(evidence)
 
 
-def _mark(claims: Sequence[Claim], answer_keys: set[Key], marker: _Marker) -> Marked:
+def _mark(claims: Sequence[Claim], answer_keys: set[Key], decided: Decided) -> Marked:
     """Mark an event by its claims on the answer's keys, where it has any; else by all of them."""
     own = [claim for claim in claims if (claim.entity, claim.relation) in answer_keys]
-    return worst(marker.of(claim) for claim in own or claims)
+    return worst(decided.mark(claim) for claim in own or claims)
 
 
 def _claims_in(resolutions: Sequence[KeyResolution]) -> list[Claim]:

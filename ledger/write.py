@@ -227,14 +227,14 @@ async def _fold(
         head = (await conn.execute(_HEAD, {"tenant": tenant})).one()
         batch = await _read(conn, keys, cursor, events_max)
         reader = Reader(conn=conn, keys=keys, epoch=cursor.epoch, cut=cursor.commit)
-        cells = Cells(conn=conn, tenant=tenant, epoch=cursor.epoch)
+        cells = Cells(conn=conn, keys=keys, epoch=cursor.epoch)
         contracts = await contracts_at(reader)
         projected, late = await _project(reader, batch, projector, contracts)
         folding = Folding(reader, cells, contracts)
         claims = await _apply(folding, batch, projected)
         rows = Rows(conn=conn, keys=keys, epoch=cursor.epoch)
         await rows.claims(claims)
-        await rows.reach(folding.reach)
+        await rows.reach(folding.reach, claims)
         await rows.lines(folding.lines)
         for commit, found in projected.items():
             for contract in found.contracts:

@@ -94,10 +94,24 @@ def _answer(
                 # One value stands because later ones replace earlier ones there: that is no count.
                 return _evidence(pack, "not_many_valued")
             return _answered(pack, [member], member.value)
-        case ResolvedSet(members=members, disputed=disputed):
+        case ResolvedSet(members=members, disputed=disputed) as several:
+            if (several.members_count, several.disputed_count) != (len(members), len(disputed)):
+                return _of_many(question, plan, key, pack, several)
             return _of_set(question, plan, key, pack, members=members, disputed=disputed)
         case _ as never:
             assert_never(never)
+
+
+def _of_many(
+    question: Question, plan: Plan, key: KeyResolution, pack: ContextPack, several: ResolvedSet
+) -> Answer:
+    """Answer of more than is listed: how many there are in all, where nothing else is asked."""
+    less = left_over(question.text, entity=key.entity, relation=key.relation)
+    # Which values are alike cannot be seen from some of them.
+    alike = key.contract.cardinality == Cardinality.OCCURRENCE and asks_what_occurred(question.text)
+    if plan.operation != Operation.COUNT or several.disputed_count or less or alike:
+        return _evidence(pack, "not_all_listed")
+    return _answered(pack, several.members, several.members_count)
 
 
 def _of_set(

@@ -68,7 +68,7 @@ async def test_alembic_finds_nothing_left_to_migrate(owner_engine):
 
 async def test_alembic_would_find_what_a_migration_forgot(owner_engine):
     async with owner_engine.begin() as conn:
-        await conn.execute(sa.text("ALTER TABLE claim DROP COLUMN stance"))
+        await conn.execute(sa.text("ALTER TABLE claim DROP COLUMN body"))
     async with owner_engine.connect() as conn:
         differences = await conn.run_sync(
             lambda sync: compare_metadata(MigrationContext.configure(sync), metadata)

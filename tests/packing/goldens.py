@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from contracts.contexts import Mark
-from contracts.resolutions import Conflict, MissingReason, ResolvedSet, Rival
+from contracts.resolutions import Conflict, MissingReason, Rival
 from packing import ApproximateCounter
-from tests.packing.values import claim, closure, evidence, key, member, missing, packed
+from tests.packing.values import claim, closure, evidence, key, member, missing, packed, several
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -38,7 +38,7 @@ def dispute():
         Rival(value=None, ended=True, claim=claim(2, None)),
     )
     conflict = Conflict(rivals=rivals, why="sources_not_ordered", superseded=(claim(3),))
-    pets = ResolvedSet(members=(member(4, "Miso"), member(5, 2**60)), disputed=(conflict,))
+    pets = several(members=(member(4, "Miso"), member(5, 2**60)), disputed=(conflict,))
     return packed(
         [closure("key", 1, 2, required=True), closure("long", 4, utility_ppm=900_000), closure("zero", 2, 5)],
         [

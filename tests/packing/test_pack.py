@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from contracts.contexts import Mark
 from contracts.errors import IntegrityFault
 from contracts.proposals import Operation
-from contracts.resolutions import Conflict, Missing, MissingReason, ResolvedSet, Rival
+from contracts.resolutions import Conflict, Missing, MissingReason, Rival
 from packing import ApproximateCounter, event_ids, parse
 from tests.packing.values import (
     VIEW,
@@ -25,6 +25,7 @@ from tests.packing.values import (
     plan,
     proposal,
     question,
+    several,
 )
 
 LINES = [
@@ -200,7 +201,7 @@ def test_the_form_holds_no_text_no_value_no_name_and_no_question():
         Rival(value="Bruges", ended=False, claim=claim(3, "Bruges", entity="Ruben")),
     )
     conflict = key(Conflict(rivals=rivals, why="sources_not_ordered", superseded=()), entity="Ruben")
-    occurrences = ResolvedSet(members=(member(2, "Naples", identity="Ann/visited/Naples"),), disputed=())
+    occurrences = several(members=(member(2, "Naples", identity="Ann/visited/Naples"),), disputed=())
 
     form = the_pack(
         resolutions=[*RESOLUTIONS, conflict, key(occurrences, relation="visited")],

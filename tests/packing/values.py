@@ -93,6 +93,15 @@ def member(position, value="Lyon", *, superseded=(), identity=None, **fields):
     )
 
 
+def several(*, members, disputed=(), members_count=None):
+    return ResolvedSet(
+        members=tuple(members),
+        disputed=tuple(disputed),
+        members_count=len(members) if members_count is None else members_count,
+        disputed_count=len(disputed),
+    )
+
+
 def key(resolution, *, entity="Ann", relation="lives_in", disputes=(), cardinality=None):
     if cardinality is None:
         cardinality = Cardinality.MANY if isinstance(resolution, ResolvedSet) else Cardinality.ONE
@@ -104,6 +113,7 @@ def key(resolution, *, entity="Ann", relation="lives_in", disputes=(), cardinali
         resolution=resolution,
         disputes=tuple(disputes),
         unplaced=(),
+        truncated=False,
     )
 
 

@@ -4,12 +4,11 @@ import pytest
 
 from contracts.answers import AnswerStatus
 from contracts.proposals import Operation, TimeExpression
-from contracts.resolutions import ResolvedSet
-from tests.packing.values import key, member, missing, named
+from tests.packing.values import key, member, missing, named, several
 from tests.realize.asked import LIVES, ask, conflict
 
 JOB = key(member(3, "Lyon"), relation="works_at")
-LIKES = key(ResolvedSet(members=(member(3, "Lyon"),), disputed=()), relation="likes")
+LIKES = key(several(members=(member(3, "Lyon"),), disputed=()), relation="likes")
 DRIVES = key(member(3, "Lyon"), relation="drives")
 BOSS = key(member(3, "Lyon"), relation="boss")
 

@@ -3,22 +3,23 @@ import pytest
 from contracts.answers import AnswerStatus
 from contracts.proposals import Operation, TimeExpression
 from contracts.relations import Cardinality
-from contracts.resolutions import MissingReason, ResolvedSet
+from contracts.resolutions import MissingReason
 from tests.packing.values import (
     VIEW,
     key,
     member,
     missing,
     named,
+    several,
 )
 from tests.realize.asked import LIVES, ask, conflict
 
 PETS = key(
-    ResolvedSet(members=(member(3, "Otis"), member(1, "Miso"), member(2, "Biscuit")), disputed=()),
+    several(members=(member(3, "Otis"), member(1, "Miso"), member(2, "Biscuit")), disputed=()),
     relation="has_pet",
 )
 TRIPS = key(
-    ResolvedSet(
+    several(
         members=tuple(
             member(position, place, identity=f"visit {position}")
             for position, place in ((1, "Naples"), (2, "Plovdiv"), (3, "Naples"))
@@ -117,7 +118,7 @@ def test_a_place_never_visited_is_not_counted_as_all_places():
 
 def test_a_value_that_shares_a_word_with_the_one_asked_for_forbids_the_count():
     members = (member(1, "Naples", identity="1"), member(2, "Naples Florida", identity="2"))
-    trips = key(ResolvedSet(members=members, disputed=()), relation="visited")
+    trips = key(several(members=members, disputed=()), relation="visited")
 
     assert ask("How often has Ann visited Naples?", trips, operation=Operation.COUNT).status == "evidence"
 
@@ -181,7 +182,7 @@ def test_rival_values_that_the_context_does_not_show_stay_hidden():
 @pytest.mark.parametrize(("ended", "at_least"), [(True, 1), (False, 2)])
 def test_a_count_with_a_disputed_member_is_a_conflict_and_discloses_a_range(ended, at_least):
     pets = key(
-        ResolvedSet(members=(member(3, "Otis"),), disputed=(conflict("Miso", "Misu", ended=ended),)),
+        several(members=(member(3, "Otis"),), disputed=(conflict("Miso", "Misu", ended=ended),)),
         relation="has_pet",
     )
 
@@ -196,7 +197,7 @@ def test_a_count_with_a_disputed_member_is_a_conflict_and_discloses_a_range(ende
 
 def test_a_list_with_a_disputed_member_is_a_conflict_and_discloses_it_apart():
     pets = key(
-        ResolvedSet(members=(member(3, "Otis"),), disputed=(conflict("Miso", "Misu"),)), relation="has_pet"
+        several(members=(member(3, "Otis"),), disputed=(conflict("Miso", "Misu"),)), relation="has_pet"
     )
 
     answer = ask("List Ann's pets.", pets, operation=Operation.LIST, disclose_conflicts=True)

@@ -1,0 +1,130 @@
+"""
+What the answers of some keys are made from, in one call: cells, the newest claims, what acts on them.
+
+However long a key's history is, as much is read of it: see `echoplane_found` in 0002_lookup.sql.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+import sqlalchemy as sa
+
+from contracts.claims import Claim
+from contracts.errors import IntegrityFault
+from contracts.limits import LISTED_CLAIMS_MAX, LISTED_VALUES_MAX
+from ledger._cells import cell_of
+from ledger._claims import claim_of
+from ledger._lines import Cell
+from ledger._world import Key, Reader
+
+Stamp: TypeAlias = tuple[int, int]
+"""How far an epoch is folded, and how far the log goes: what was read at the same stamp is the same."""
+
+_FOUND: Final = sa.text(
+    "SELECT * FROM echoplane_found(:tenant, :epoch, :cut, CAST(:at AS timestamptz), "
+    "CAST(:entities AS text[]), CAST(:relations AS text[]), :cells_max, :claims_max)"
+)
+_COLUMNS: Final = (
+    "claim_id", "position", "ordinal", "commit", "event_id", "entity", "relation", "stance", "body", "seal",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """
+    What was found of one key up to a cut.
+
+    `cells` are what its lines have at the instant, by stored part, and `plain` those of them that
+    only ever had states of which each could replace each other. `counts` are all its lines that
+    have anything there, by state. `own` are its newest claims, `acting` the newest of those that
+    act on others (apart from them only where `is_long`), `reach` the newest that act on it from
+    elsewhere; `named` are further claims that its cells name. All by position.
+    """
+
+    cells: dict[str, Cell] = field(default_factory=dict)
+    plain: set[str] = field(default_factory=set)
+    counts: dict[str, int] = field(default_factory=dict)
+    own: list[Claim] = field(default_factory=list)
+    acting: list[Claim] = field(default_factory=list)
+    reach: list[Claim] = field(default_factory=list)
+    named: list[Claim] = field(default_factory=list)
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether there is more of it than is read."""
+        return (
+            max(len(self.own), len(self.reach)) > LISTED_CLAIMS_MAX
+            or sum(self.counts.values()) > LISTED_VALUES_MAX
+        )
+
+    @property
+    def own_from(self) -> int:
+        """Return the position from which every claim on the key is here."""
+        return _first_of(self.own)
+
+    @property
+    def acting_from(self) -> int:
+        """Return the position from which everything that acts on the key is here."""
+        return max(_first_of(self.acting), _first_of(self.reach))
+
+    @property
+    def claims(self) -> list[Claim]:
+        """Return all claims that are here."""
+        return [*self.own, *self.acting, *self.reach, *self.named]
+
+
+async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) -> tuple[Stamp, list[Found]]:
+    """
+    Return what there is of keys up to the reader's cut; without an instant, no cells.
+
+    Raises:
+        IntegrityFault: A claim or cell is not what was written, or a cell names one that is not there.
+    """
+    parameters: dict[str, Any] = {
+        "tenant": reader.keys.tenant,
+        "epoch": reader.epoch,
+        "cut": reader.cut,
+        "at": at,
+        "entities": [entity for entity, _ in keys],
+        "relations": [relation for _, relation in keys],
+        "cells_max": LISTED_VALUES_MAX,
+        "claims_max": LISTED_CLAIMS_MAX,
+    }
+    found = [Found() for _ in keys]
+    stamp: Stamp = (0, 0)
+    for row in await reader.conn.execute(_FOUND, parameters):
+        if row.kind == "stand":
+            stamp = (row.amount or 0, row.position or 0)
+            continue
+        one = found[row.key - 1]
+        match row.kind:
+            case "count":
+                one.counts[row.state] = row.amount
+            case "cell":
+                one.cells[row.part] = cell_of(row, None, keys[row.key - 1], reader.keys, reader.epoch)
+                if row.amount:
+                    one.plain.add(row.part)
+            case kind:
+                columns = {name: getattr(row, name) for name in _COLUMNS}
+                columns |= {"tenant": reader.keys.tenant, "epoch": reader.epoch}
+                getattr(one, kind).append(claim_of(columns, keys=reader.keys))
+    for one in found:
+        for claims in (one.own, one.acting, one.reach, one.named):
+            claims.sort(key=lambda claim: claim.position)
+        _check_named(one)
+    return stamp, found
+
+
+def _check_named(found: Found) -> None:
+    here = {claim.claim_id for claim in found.claims}
+    if any(name not in here for cell in found.cells.values() for name in cell.segment.claims):
+        raise IntegrityFault(what="a cell names a claim that is not there")
+
+
+def _first_of(claims: Sequence[Claim]) -> int:
+    """Return from where on a list is whole: 0 if nothing was cut off, else past its first event."""
+    return claims[0].position.event + 1 if len(claims) > LISTED_CLAIMS_MAX else 0

@@ -1,0 +1,92 @@
+"""
+The connected pieces of the ledger that some keys are on, each read whole or not at all.
+
+Connected are keys that a claim on the one acts on the other, or was derived from it. A piece with a
+key that has more claims than are read of one, or of too many keys, is not whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from contracts.claims import Claim
+from contracts.limits import LISTED_CLAIMS_MAX
+from ledger._claims import NO_KEY
+from ledger._found import Found, Stamp, found_on
+from ledger._ground import Ground, ground_of
+from ledger._world import Key, Reader, bears_elsewhere, with_merged
+
+PIECE_CLAIMS_MAX: Final = 8 * LISTED_CLAIMS_MAX
+"""Claims that are read to follow what some keys are connected with."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Pieces:
+    """What was read around some keys: `found` by key, `touched` the keys that each is connected with."""
+
+    ground: Ground
+    found: dict[Key, Found] = field(default_factory=dict)
+    touched: dict[Key, set[Key]] = field(default_factory=dict)
+
+    def whole(self, key: Key) -> set[Key] | None:
+        """Return all keys of a key's piece, None where it was not read whole."""
+        seen: set[Key] = set()
+        waiting = with_merged([key], self.ground.merges)
+        while waiting:
+            one = waiting.pop()
+            found = self.found.get(one)
+            if found is None or found.is_long:
+                return None
+            seen.add(one)
+            waiting |= self.touched[one] - seen
+        return seen
+
+
+async def pieces_of(reader: Reader, wanted: Sequence[Key], *, at: datetime | None) -> Pieces:
+    """
+    Read the pieces of some keys, with the cells of those keys at an instant.
+
+    Raises:
+        IntegrityFault: A claim, contract or cell is not what was written.
+    """
+    asked = list(dict.fromkeys(wanted))
+    stamp: Stamp | None = None
+    read: list[Found] = []
+    if asked:
+        stamp, read = await found_on(reader, asked, at=at)
+    pieces = Pieces(ground=await ground_of(reader, stamp))
+    await _take(reader, pieces, asked, read)
+    waiting, followed = set(asked), 0
+    while True:
+        merged = with_merged(waiting, pieces.ground.merges)
+        waiting = merged.union(*(pieces.touched[key] for key in waiting)) - pieces.found.keys()
+        if not waiting or followed + len(waiting) > PIECE_CLAIMS_MAX:
+            return pieces
+        ordered = sorted(waiting)
+        _, read = await found_on(reader, ordered, at=None)
+        await _take(reader, pieces, ordered, read)
+        followed += sum(len(found.claims) for found in read)
+
+
+async def _take(reader: Reader, pieces: Pieces, keys: Sequence[Key], read: Sequence[Found]) -> None:
+    """Note what was read of keys, and which keys their claims touch; a long key is not followed."""
+    short = {key: found for key, found in zip(keys, read, strict=True) if not found.is_long}
+    elsewhere = [claim for found in short.values() for claim in found.claims if bears_elsewhere(claim)]
+    reached = await reader.reached(elsewhere)
+    for key, found in zip(keys, read, strict=True):
+        pieces.found[key] = found
+        touched: set[Key] = set()
+        for claim in found.claims if key in short else ():
+            if claim.relation != NO_KEY:
+                touched.add((claim.entity, claim.relation))
+            touched |= reached.get(claim.claim_id, set())
+        pieces.touched[key] = with_merged(touched, pieces.ground.merges)
+
+
+def in_order(claims: Iterable[Claim]) -> list[Claim]:
+    """Return claims once each, by position."""
+    by_id = {claim.claim_id: claim for claim in claims}
+    return sorted(by_id.values(), key=lambda claim: claim.position)
