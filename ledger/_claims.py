@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
@@ -62,7 +62,13 @@ def instant_of(value: int) -> datetime:
 
 def claim_id_of(keys: Digester, *, tenant: str, event_id: str, ordinal: int, epoch: int) -> str:
     """Return the claim's id as hex: the same event folded twice in one epoch makes the same row."""
-    return keys.digest(canonical(["claim", tenant, event_id, ordinal, epoch])).hex()
+    return claim_ids(keys, tenant=tenant, event_id=event_id, epoch=epoch)(ordinal)
+
+
+def claim_ids(keys: Digester, *, tenant: str, event_id: str, epoch: int) -> Callable[[int], str]:
+    """Return what gives the ids of an event's claims, by their ordinals."""
+    event = canonical(["claim", tenant, event_id, epoch])
+    return lambda ordinal: keys.digest(event + b"%d" % ordinal).hex()
 
 
 def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:
@@ -86,24 +92,14 @@ def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:
 
 def seal_of(row: Mapping[str, Any], *, keys: Digester) -> bytes:
     """Return the keyed digest over every column of a claim row but the seal itself."""
-    return keys.digest(
-        canonical(
-            [
-                "claim-row",
-                row["tenant"],
-                row["epoch"],
-                bytes(row["claim_id"]).hex(),
-                row["position"],
-                row["ordinal"],
-                row["commit"],
-                row["event_id"],
-                row["entity"],
-                row["relation"],
-                row["stance"],
-            ]
-        )
-        + bytes(row["body"])
-    )
+    texts = (
+        row["tenant"], bytes(row["claim_id"]).hex(), row["event_id"], row["entity"], row["relation"],
+        row["stance"],
+    )  # fmt: skip
+    # The lengths stand first: no column's end can be read as the start of the next one.
+    lengths = " ".join([str(len(text)) for text in texts])
+    numbers = f"{row['epoch']} {row['position']} {row['ordinal']} {row['commit']}"
+    return keys.digest(f"claim-row {numbers} {lengths}:{''.join(texts)}:".encode() + bytes(row["body"]))
 
 
 def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:

@@ -10,7 +10,7 @@ from contracts.errors import BadRequest
 from contracts.events import Event, Stance, TargetDraft
 from contracts.identity import IDENTITY
 from contracts.ports import Projector
-from ledger._claims import NO_KEY, claim_id_of
+from ledger._claims import NO_KEY, claim_ids
 from ledger._keys import TenantKeys
 from ledger._relations import Contracts
 from ledger._validity import validity_of
@@ -33,9 +33,7 @@ def claims_in(
         projector.project(event),
         epoch=epoch,
         contracts=contracts,
-        claim_id=lambda ordinal: claim_id_of(
-            keys, tenant=keys.tenant, event_id=event.event_id, ordinal=ordinal, epoch=epoch
-        ),
+        claim_id=claim_ids(keys, tenant=keys.tenant, event_id=event.event_id, epoch=epoch),
         # An event that was read back names its targets by event.
         event_id_of=lambda _: None,
     )
@@ -64,11 +62,20 @@ def claims_of(
     Raises:
         BadRequest: An interval is empty or inverted, or an ordinal occurs twice.
     """
+    source = Source(actor_id=event.draft.actor.id, actor_class=event.draft.actor.class_)
     ordered = sorted(projected, key=lambda item: item.ordinal)
     if len({item.ordinal for item in ordered}) < len(ordered):
         raise BadRequest(field="claims", reason="the projector gave two claims one ordinal")
     return [
-        _claim(event, item, epoch=epoch, contracts=contracts, claim_id=claim_id, event_id_of=event_id_of)
+        _claim(
+            event,
+            item,
+            source=source,
+            epoch=epoch,
+            contracts=contracts,
+            claim_id=claim_id,
+            event_id_of=event_id_of,
+        )
         for item in ordered
         if not _is_misread(item, contracts)
     ]
@@ -93,6 +100,7 @@ def _claim(
     event: Event,
     item: ProjectedClaim,
     *,
+    source: Source,
     epoch: int,
     contracts: Contracts,
     claim_id: Callable[[int], str],
@@ -120,7 +128,7 @@ def _claim(
             observed=event.observed,
             recorded_at=event.recorded_at,
         ),
-        source=Source(actor_id=draft.actor.id, actor_class=draft.actor.class_),
+        source=source,
         position=Position(event=event.position, ordinal=item.ordinal),
         commit=event.commit,
         event_id=event.event_id,

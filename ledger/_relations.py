@@ -6,6 +6,7 @@ Source: SEMANTICS, "Relation contracts".
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ class Contracts:
         return Contracts(registered={**self.registered, **more}) if more else self
 
 
+@functools.lru_cache(maxsize=1_024)
 def unregistered(relation: str) -> RelationContract:
     """Return the contract of a relation that nobody registered: the lexicon's cardinality, else one value."""
     return default_contract(relation, cardinality=CARDINALITY_OF.get(relation, Cardinality.ONE))
