@@ -8,12 +8,13 @@ and where it came from.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import structlog
 from structlog.typing import Processor
@@ -35,13 +36,14 @@ def configure_logging(level: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
         describe_exception,
     ]
+    lines = Lines(sys.stderr)
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer(sort_keys=True)],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=lambda *_names: lines,
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LinesOfLibraries(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
@@ -56,6 +58,30 @@ def configure_logging(level: str) -> None:
     root.setLevel(logging.WARNING)
     # It would write every query string.
     logging.getLogger("uvicorn.access").disabled = True
+
+
+class Lines(structlog.PrintLogger):
+    """
+    Writes lines for as long as it can, and never fails.
+
+    Standard error may be closed, a pipe without a reader, or a file on a full disk. A line that is
+    lost then is a lesser evil than the work of whoever logged it: what raised in a consumer of wake-ups
+    would end it, and what raised in a fold would be taken for a poison event.
+    """
+
+    def msg(self, message: str) -> None:
+        """Write a line, or lose it."""
+        with contextlib.suppress(OSError, ValueError):
+            super().msg(message)
+
+    log = debug = info = warning = error = critical = exception = msg
+
+
+class LinesOfLibraries(logging.StreamHandler[TextIO]):
+    """The same for what libraries log."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 — as the library names it
+        """Lose the record: the usual report of it prints its arguments, which may quote content."""
 
 
 def describe_exception(

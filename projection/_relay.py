@@ -4,7 +4,7 @@ The relay: from the outbox in PostgreSQL to the stream in Redis.
 A tenant stands in the outbox while it has commits that are not folded. The relay looks when it is
 woken (LISTEN) and every `SWEEP_SECONDS` in any case, sends each new commit once at once, and sends
 again what stays unfolded. What it remembers is only what it sent lately; losing it, or all of
-Redis, makes it send again.
+Redis, makes it send again, within `SWEEP_SECONDS` of the loss.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import psycopg
@@ -30,7 +30,11 @@ SWEEP_SECONDS_MIN: Final = 0.05
 """Between two looks under load: wake-ups that come meanwhile are one."""
 REPEAT_SECONDS: Final = 2.0
 REPEAT_SECONDS_MAX: Final = 30.0
-"""What stays unfolded is sent again, ever less often: a tenant that poison stops must not spin."""
+"""
+What stays unfolded is sent again, ever less often: a tenant that poison stops must not spin.
+
+So a single hint that is lost with the worker that held it costs no more than this.
+"""
 RETRY_SECONDS: Final = 1.0
 
 _LOST: Final = (Unavailable, RedisError, SQLAlchemyError, psycopg.Error, OSError, TimeoutError)
@@ -44,6 +48,26 @@ class Sent:
     commit: int
     at_seconds: float
     times: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Memory:
+    """What was sent and is not folded yet, and an entry of the stream that is no younger than that."""
+
+    sent: dict[str, Sent] = field(default_factory=dict)
+    oldest_entry: bytes | None = None
+
+    def forget(self) -> None:
+        """Take everything for unsent."""
+        self.sent.clear()
+        self.oldest_entry = None
+
+    def keep(self, tenants: Iterable[str]) -> None:
+        """Forget whoever is folded by now."""
+        for folded in self.sent.keys() - set(tenants):
+            del self.sent[folded]
+        if not self.sent:
+            self.oldest_entry = None
 
 
 def due(outbox: Iterable[tuple[str, int]], sent: dict[str, Sent], *, now_seconds: float) -> dict[str, Sent]:
@@ -86,12 +110,12 @@ async def _relay(db: Database, broker: RedisBroker, stop: asyncio.Event) -> None
     await ensure_group(client)
     clock = asyncio.get_running_loop().time
     # Forgotten with the connection: another server may be behind it now.
-    sent: dict[str, Sent] = {}
+    memory = _Memory()
     async with listening(db.relay) as wakes:
         _log.info("relay_started", stream=STREAM)
         while not stop.is_set():
             looked_at = clock()
-            await _sweep(db, broker, client, sent, now_seconds=looked_at)
+            await _sweep(db, broker, client, memory, now_seconds=looked_at)
             await wakes.wait(timeout_seconds=SWEEP_SECONDS)
             await asyncio.sleep(max(0.0, looked_at + SWEEP_SECONDS_MIN - clock()))
 
@@ -100,27 +124,44 @@ async def _sweep(
     db: Database,
     broker: RedisBroker,
     client: Any,  # noqa: ANN401 — redis-py's client types differ by version
-    sent: dict[str, Sent],
+    memory: _Memory,
     *,
     now_seconds: float,
 ) -> None:
     outbox = await pending(db)
-    for folded in sent.keys() - {tenant for tenant, _ in outbox}:
-        del sent[folded]
+    memory.keep(tenant for tenant, _ in outbox)
     if not outbox:
         return
-    if await ensure_group(client):
-        # Whoever deleted the group deleted what was sent to it.
-        sent.clear()
-    sending = due(outbox, sent, now_seconds=now_seconds)
+    if await ensure_group(client) or await _is_emptied(client, memory):
+        memory.forget()
+    sending = due(outbox, memory.sent, now_seconds=now_seconds)
     for tenant, hint in sending.items():
-        await broker.publish(
+        entry = await broker.publish(
             {"tenant": tenant, "commit": hint.commit}, stream=STREAM, maxlen=STREAM_MESSAGES_MAX
         )
-        sent[tenant] = hint
+        memory.sent[tenant] = hint
+        memory.oldest_entry = memory.oldest_entry or entry
     if sending:
         repeated = sum(hint.times > 1 for hint in sending.values())
         _log.debug("wakeups_sent", messages_count=len(sending), repeated_count=repeated)
+
+
+async def _is_emptied(client: Any, memory: _Memory) -> bool:  # noqa: ANN401 — as above
+    """
+    Return whether the stream was emptied since the oldest hint was sent.
+
+    The group does not tell: a worker may have made it anew since. Nor does the youngest hint, which may
+    have been sent after the loss.
+    """
+    oldest = memory.oldest_entry
+    if oldest is None or await client.xrange(STREAM, min=oldest, max=oldest):
+        return False
+    if await client.xlen(STREAM) < STREAM_MESSAGES_MAX:
+        return True
+    # Cut for its length: to send all that is unfolded again would only make it longer.
+    entries = await client.xrange(STREAM, count=1)
+    memory.oldest_entry = entries[0][0] if entries else None
+    return False
 
 
 async def wait_for(stop: asyncio.Event, *, seconds: float) -> None:

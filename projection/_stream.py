@@ -32,6 +32,9 @@ Where the stream is cut, oldest first, read or not. A hint that is cut unread is
 relay for as long as its tenant stands in the outbox, so the cut bounds memory and costs time only.
 """
 
+GROUP_START: Final = "0"
+"""The group reads from the start of the stream: what was published before it existed must reach it."""
+
 # A read must come back before its socket gives up on it.
 assert READ_BLOCK_MS / 1_000 < SOCKET_TIMEOUT_SECONDS
 
@@ -74,13 +77,9 @@ def new_broker(redis_url: str, *, stop_seconds: float) -> RedisBroker:
 
 
 async def ensure_group(client: Any) -> bool:  # noqa: ANN401 — redis-py's client types differ by version
-    """
-    Make the group, from the start of the stream; return whether it was not there.
-
-    From 0 and not from `$`: what was published before the group existed must reach it.
-    """
+    """Make the group, from the start of the stream; return whether it was not there."""
     try:
-        await client.xgroup_create(name=STREAM, groupname=GROUP, id="0", mkstream=True)
+        await client.xgroup_create(name=STREAM, groupname=GROUP, id=GROUP_START, mkstream=True)
     except ResponseError as error:
         if str(error).startswith("BUSYGROUP"):
             return False

@@ -2,8 +2,8 @@
 The worker: takes wake-ups and folds their tenants to the head of their logs.
 
 A message is acknowledged after the fold it asks for, or after the event that stops it is recorded
-as poison. One that is left (crash, outage) is claimed by the second subscriber after `LEASE_MS`,
-and long before that the relay has sent another.
+as poison. One that is left (crash, outage) is sent again by the next life under the same name, or is
+claimed by another worker after `LEASE_MS`; long before that the relay has sent another.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Final
 import structlog
 from faststream import AckPolicy
 from faststream.redis import StreamSub
+from faststream.redis.subscriber.usecases import LogicSubscriber
 from redis.exceptions import RedisError
 
 from contracts.errors import Fault, Incorrect, Poisoned, Unavailable
@@ -23,10 +24,11 @@ from contracts.limits import FOLD_EVENTS_MAX
 from contracts.ports import Projector
 from ledger.log import Database
 from ledger.write import fold
-from projection._relay import RETRY_SECONDS, wait_for
+from projection._relay import RETRY_SECONDS, SWEEP_SECONDS, wait_for
 from projection._stream import (
     CLAIM_POLL_MS,
     GROUP,
+    GROUP_START,
     LEASE_MS,
     READ_BLOCK_MS,
     READ_MESSAGES_MAX,
@@ -53,6 +55,17 @@ TURN_SECONDS: Final = 2.0
 STOP_SECONDS: Final = 10.0
 WATCH_SECONDS: Final = 1.0
 PING_SECONDS: Final = 5.0
+START_SECONDS: Final = 3.0
+"""How long the broker library waits for a subscriber to start."""
+HEAL_SECONDS: Final = 20.0
+"""
+Whatever Redis loses, at whatever moment, wake-ups for all that is unfolded reach a handler this soon.
+
+As a rule it takes a second; so long only where the group is lost while a fold runs.
+"""
+
+# The relay sends everything again while the worker notices, lets its fold end and begins a new life.
+assert SWEEP_SECONDS + WATCH_SECONDS + STOP_SECONDS + 2 * START_SECONDS < HEAL_SECONDS
 
 # A live handler's messages must not be claimed by another worker.
 assert HANDLER_SECONDS * 1_000 < LEASE_MS
@@ -98,6 +111,7 @@ class _Worker:
         self.stop = stop
         self.events_max = FOLD_EVENTS_FIRST
         self.broker = new_broker(redis_url, stop_seconds=STOP_SECONDS)
+        self.subscribers: list[LogicSubscriber] = []
         # A subscriber that claims reads nothing new, so there are two on one handler.
         for stream in (
             StreamSub(
@@ -105,30 +119,47 @@ class _Worker:
                 polling_interval=READ_BLOCK_MS,
             ),
             StreamSub(
-                STREAM, group=GROUP, consumer=f"{consumer}-claims", batch=True, min_idle_time=LEASE_MS,
+                STREAM, group=GROUP, consumer=claims_consumer(consumer), batch=True, min_idle_time=LEASE_MS,
                 polling_interval=CLAIM_POLL_MS,
             ),
         ):  # fmt: skip
             # Acknowledged when the handler returns; left pending when it raises.
-            self.broker.subscriber(stream=stream, ack_policy=AckPolicy.NACK_ON_ERROR)(self.handle)
+            subscriber = self.broker.subscriber(stream=stream, ack_policy=AckPolicy.NACK_ON_ERROR)
+            # Where it finds no group at its start it makes one, from the end of the stream unless told.
+            subscriber.last_id = GROUP_START
+            subscriber(self.handle)
+            self.subscribers.append(subscriber)
 
     async def run(self) -> None:
-        """Consume until stopped, or until the group or the server is gone."""
+        """Consume until stopped, or until the group, a consumer or the server is gone."""
         client = await self.broker.connect()
         await ensure_group(client)
+        await self._take_back(client)
         await self.broker.start()
         _log.info("worker_started", consumer=self.consumer, projector=self.projector.version)
         clock = asyncio.get_running_loop().time
         pinged_at = clock()
         while not self.stop.is_set():
             await wait_for(self.stop, seconds=WATCH_SECONDS)
-            if not all(subscriber.running for subscriber in self.broker.subscribers):
-                # It stops for good where the group was deleted; the next life makes it anew.
-                _log.warning("group_lost", consumer=self.consumer)
+            if not all(consumes(subscriber) for subscriber in self.subscribers):
+                _log.warning("consumer_lost", consumer=self.consumer)
                 return
             if clock() - pinged_at >= PING_SECONDS:
                 await client.ping()
                 pinged_at = clock()
+
+    async def _take_back(self, client: Any) -> None:  # noqa: ANN401 — redis-py's client types differ by version
+        """Send again what an earlier life under our names read and did not acknowledge."""
+        for name in (self.consumer, claims_consumer(self.consumer)):
+            while True:
+                [(_, left)] = await client.xreadgroup(GROUP, name, {STREAM: "0"}, count=READ_MESSAGES_MAX)
+                if not left:
+                    break
+                for _, hint in left:
+                    # One that was cut from the stream is there without its content.
+                    if hint:
+                        await client.xadd(STREAM, hint, maxlen=STREAM_MESSAGES_MAX)
+                await client.xack(STREAM, GROUP, *(entry for entry, _ in left))
 
     async def handle(self, body: list[Any]) -> None:
         """
@@ -212,6 +243,21 @@ class _Worker:
             await self.broker.publish(
                 {"tenant": tenant, "commit": 0}, stream=STREAM, maxlen=STREAM_MESSAGES_MAX
             )
+
+
+def claims_consumer(consumer: str) -> str:
+    """Return the name of the subscriber that claims what others left."""
+    return f"{consumer}-claims"
+
+
+def consumes(subscriber: LogicSubscriber) -> bool:
+    """
+    Return whether a subscriber still reads.
+
+    It stops for good where the group was deleted. Where its task died of anything else it goes on
+    calling itself running, whether the library's own supervisor has begun a new task or not.
+    """
+    return subscriber.running and not any(task.done() for task in subscriber.tasks)
 
 
 def next_batch(events_max: int, *, events: int, seconds: float) -> int:

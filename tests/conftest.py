@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -21,10 +22,12 @@ import hypothesis
 import psycopg
 import pytest
 import redis as redis_py
+import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from echoplane._embedded import DatabaseUrls, ensure_database
 from echoplane._folders import DataFolder
+from echoplane._logging import LinesOfLibraries
 from echoplane._postgres import SUPERUSER, PostgresAddress, ensure_postgres, stop_postgres
 from echoplane._processes import ProcessRecord
 from echoplane._redis import RedisAddress, ensure_redis, stop_redis
@@ -38,6 +41,18 @@ hypothesis.settings.register_profile("long", deadline=None, max_examples=2_000)
 hypothesis.settings.register_profile("usual", deadline=None)
 if hypothesis.settings.get_current_profile_name() == "default":
     hypothesis.settings.load_profile("usual")
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """
+    Undo what a command that ran in this process did to its logs, before a test and after it.
+
+    They would go on to the standard error of that test, which is closed with it.
+    """
+    _reset_logs()
+    yield
+    _reset_logs()
 
 
 @pytest.fixture(scope="session")
@@ -143,6 +158,14 @@ def redis_url(redis: RedisAddress) -> str:
     with redis_py.Redis(unix_socket_path=str(redis.socket)) as client:
         client.flushall()
     return redis.url()
+
+
+def _reset_logs() -> None:
+    structlog.reset_defaults()
+    root = logging.getLogger()
+    root.handlers[:] = [handler for handler in root.handlers if not isinstance(handler, LinesOfLibraries)]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.access").disabled = False
 
 
 def _stop(folder: DataFolder) -> None:

@@ -28,7 +28,14 @@ from ledger import log
 from ledger.write import fold, ledger_digest
 from projection import RuleProjector
 from tests.acceptance.experience import experience
-from tests.acceptance.planes import SHARED_DATA, RunningPlane, own_plane, wait_until, write_lines
+from tests.acceptance.planes import (
+    PATIENCE_SECONDS,
+    SHARED_DATA,
+    RunningPlane,
+    own_plane,
+    wait_until,
+    write_lines,
+)
 
 EVENT_ID = re.compile(r"\bev_[0-9a-z]+")
 PROJECTED = ("cell", "line", "reach", "claim", "relation", "dead_letter")
@@ -46,7 +53,7 @@ class HttpImport(threading.Thread):
     def run(self) -> None:
         with self.plane.http() as client:
             for event in self.events:
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + PATIENCE_SECONDS
                 while not self._post(client, event):
                     if self.refused or time.monotonic() > deadline:
                         return
@@ -64,6 +71,7 @@ class HttpImport(threading.Thread):
         return answer.status_code in {200, 201}
 
 
+@pytest.mark.timeout(900)
 def test_kills_in_the_middle_of_an_import_change_neither_events_nor_ledger(tmp_path):
     events = experience(events_count=400, seed=3)
 
@@ -98,7 +106,7 @@ def disturbed_imports(plane: RunningPlane, folder: Path, events: list[dict[str, 
     def posted(share: float) -> None:
         wait_until(
             lambda: posting.acknowledged >= share * total or not posting.is_alive(),
-            what=f"{share:.0%} are posted", seconds=60, pause_seconds=0.002,
+            what=f"{share:.0%} are posted", pause_seconds=0.002,
         )  # fmt: skip
         assert posting.acknowledged < total, posting.refused
 
@@ -116,15 +124,15 @@ def disturbed_imports(plane: RunningPlane, folder: Path, events: list[dict[str, 
     posted(0.4)
     plane.kill_redis()
     posted(0.6)
-    plane.kill(Role.API)
     failures = posting.failures
+    plane.kill(Role.API)
     wait_until(lambda: posting.failures > failures, what="a client notices that the API is gone")
 
-    assert resumed.wait(timeout=60) == 0, (folder / "resumed.jsonl").read_text()
+    assert resumed.wait(timeout=PATIENCE_SECONDS) == 0, (folder / "resumed.jsonl").read_text()
     receipts = [json.loads(line) for line in (folder / "resumed.jsonl").read_text().splitlines()]
     assert any(receipt["repeated"] for receipt in receipts)
     assert not all(receipt["repeated"] for receipt in receipts)
-    posting.join(timeout=120)
+    posting.join(timeout=PATIENCE_SECONDS)
     assert (posting.refused, posting.acknowledged) == (None, total)
     wait_until(plane.has_redis, what="Redis is back")
 
@@ -246,5 +254,5 @@ def disturbed_import(
     finally:
         importing.kill()
         importing.wait()
-    wait_until(plane.is_ready, what="everything is back", seconds=60)
-    wait_until(plane.has_redis, what="Redis is back", seconds=60)
+    wait_until(plane.is_ready, what="everything is back")
+    wait_until(plane.has_redis, what="Redis is back")

@@ -73,10 +73,11 @@ async def discovery(plane: Plane) -> AsyncIterator[None]:
     task = asyncio.create_task(
         serve(plane.database, socket, redis_url=None, embedder_factory=no_model, stop=stop)
     )
-    for _ in range(100):
-        if socket.exists():
-            break
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(60):
+        while not socket.exists():
+            if task.done():
+                await task
+            await asyncio.sleep(0.02)
     yield
     stop.set()
     await task

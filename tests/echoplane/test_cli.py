@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import shutil
 import socket
 import tempfile
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import structlog
 
 from contracts.relation_wire import ContractAnswer
 from contracts.reports import DoctorAnswer, StatusAnswer
@@ -52,17 +50,6 @@ def data_dir():
     shutil.rmtree(root, ignore_errors=True)
 
 
-@pytest.fixture
-def quiet():
-    """Undo what a command does to the logs of the process."""
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    yield
-    root.handlers[:], root.level = before
-    logging.getLogger("uvicorn.access").disabled = False
-    structlog.reset_defaults()
-
-
 @pytest.fixture(scope="module")
 def up(data_dir):
     with socket.socket() as probe, pytest.MonkeyPatch.context() as patch:
@@ -77,7 +64,7 @@ def up(data_dir):
 
 
 @pytest.fixture
-def run(up, quiet, capsys):
+def run(up, capsys):
     """Run a command with `--json`; return its exit code, its lines and its error."""
 
     def run(*arguments):
@@ -164,7 +151,7 @@ def test_wrong_requests_exit_2_with_one_json_line(run, arguments):
     assert error.code.startswith("incorrect")
 
 
-def test_without_json_an_error_is_one_line_for_a_person(up, quiet, capsys):
+def test_without_json_an_error_is_one_line_for_a_person(up, capsys):
     assert execute(["resolve", "Ann", "lives_in", "--tenant", "t", "--known-at", "2025"]) == 2
 
     error = capsys.readouterr().err

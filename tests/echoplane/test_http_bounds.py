@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import logging
 
 import pytest
-import structlog
 
 from contracts import limits
 from echoplane._logging import configure_logging
@@ -15,16 +13,11 @@ from tests.echoplane.test_http import code_of
 
 @pytest.fixture
 def logged(monkeypatch):
-    """What is written to the log; the configuration is undone."""
+    """What is written to the log."""
     written = io.StringIO()
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
     monkeypatch.setattr("sys.stderr", written)
     configure_logging("debug")
-    yield written.getvalue
-    root.handlers[:], root.level = before
-    logging.getLogger("uvicorn.access").disabled = False
-    structlog.reset_defaults()
+    return written.getvalue
 
 
 async def test_no_content_no_id_and_no_query_is_logged_or_measured(client, home, logged):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -29,16 +30,11 @@ def no_settings_of_the_machine(monkeypatch):
 
 @pytest.fixture
 def log_lines(monkeypatch):
-    """What the configured logs wrote; the configuration is undone."""
+    """What the configured logs wrote."""
     written = io.StringIO()
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
     monkeypatch.setattr("sys.stderr", written)
     configure_logging("info")
-    yield lambda: [json.loads(line) for line in written.getvalue().splitlines()]
-    root.handlers[:], root.level = before
-    logging.getLogger("uvicorn.access").disabled = False
-    structlog.reset_defaults()
+    return lambda: [json.loads(line) for line in written.getvalue().splitlines()]
 
 
 def test_everything_has_a_value_with_nothing_configured():
@@ -152,6 +148,35 @@ def test_an_exception_is_logged_without_its_message(log_lines):
     assert theirs["error_class"] == "builtins.ValueError"
     assert theirs["error_at"][0].startswith("test_settings.py:")
     assert "address" not in json.dumps([ours, theirs])
+
+
+class Full(io.StringIO):
+    """A file on a full disk."""
+
+    def write(self, _text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class Closed(io.StringIO):
+    """A file that somebody closed."""
+
+    def write(self, _text):
+        raise ValueError("I/O operation on closed file")
+
+
+@pytest.mark.parametrize("stream", [Full, Closed])
+def test_a_log_that_cannot_be_written_stops_nobody_and_quotes_nothing(monkeypatch, capfd, stream):
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", stream())
+        configure_logging("debug")
+    log = structlog.get_logger()
+
+    for say in (log.debug, log.info, log.warning, log.error, log.critical, log.exception):
+        say("fold_poisoned")
+    log.bind(tenant="t1").log(logging.CRITICAL, "broker_problem")
+    logging.getLogger("some.library").error("it broke: %s", "her address")
+
+    assert capfd.readouterr() == ("", "")
 
 
 def test_requests_are_not_logged_with_their_query_strings(log_lines):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import signal
 import socket
 import subprocess
@@ -12,7 +11,6 @@ import sys
 import time
 
 import pytest
-import structlog
 
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
@@ -45,13 +43,8 @@ def environment(folder, monkeypatch):
         port = probe.getsockname()[1]
     monkeypatch.setenv("ECHOPLANE_DATA_DIR", str(folder.root))
     monkeypatch.setenv("ECHOPLANE_HTTP_PORT", str(port))
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
     yield
     assert execute(["down"]) == 0
-    root.handlers[:], root.level = before
-    logging.getLogger("uvicorn.access").disabled = False
-    structlog.reset_defaults()
 
 
 @pytest.fixture

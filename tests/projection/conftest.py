@@ -18,9 +18,13 @@ from echoplane._postgres import SUPERUSER
 from ledger import log
 from ledger.write import fold, ledger_digest
 from projection import RuleProjector, run_projection
+from projection._relay import SWEEP_SECONDS
+from projection._stream import GROUP, STREAM
 
 MASTER_KEY = bytes(range(32))
 PLACES = ("Lyon", "Graz", "Oslo", "Turin")
+PATIENCE_SECONDS = 60
+"""For what must come about, on a machine that has other things to do."""
 
 
 def clock():
@@ -32,6 +36,13 @@ def turn(text, *, number=0):
         "stream": "s", "kind": "turn", "actor": {"id": "ann", "class": "user"}, "text": text,
         "observed_at": f"2026-01-{1 + number // 1440:02d}T{number // 60 % 24:02d}:{number % 60:02d}:00Z",
     })  # fmt: skip
+
+
+async def until(condition, *, seconds=PATIENCE_SECONDS):
+    """Look again and again until it is so."""
+    async with asyncio.timeout(seconds):
+        while not await condition():
+            await asyncio.sleep(0.02)
 
 
 class Plane:
@@ -80,11 +91,36 @@ class Plane:
             place = PLACES[number % len(PLACES)]
             await self.say(tenant, f"I live in {place}. I like tea and maps.", number=number)
 
-    async def folded(self, tenant, *, seconds=60):
+    async def folded(self, tenant, *, seconds=PATIENCE_SECONDS):
         """Wait until a tenant is folded to its head."""
-        async with asyncio.timeout(seconds):
-            while any(name == tenant for name, _ in await log.pending(self.db)):
-                await asyncio.sleep(0.05)
+
+        async def is_folded():
+            if self.task is not None and self.task.done():
+                # It ended by itself, which it never may: its error says more than a wait in vain.
+                await self.task
+            return all(name != tenant for name, _ in await log.pending(self.db))
+
+        await until(is_folded, seconds=seconds)
+
+    async def pending(self):
+        """Return how many wake-ups were read and are not acknowledged."""
+        return (await self.redis.xpending(STREAM, GROUP))["pending"]
+
+    async def acknowledged(self, *, seconds=PATIENCE_SECONDS):
+        """Wait until every wake-up was read and acknowledged, which comes after the fold."""
+
+        async def is_acknowledged():
+            (group,) = [one for one in await self.redis.xinfo_groups(STREAM) if one["name"] == GROUP.encode()]
+            return (group["pending"], group["lag"]) == (0, 0)
+
+        await until(is_acknowledged, seconds=seconds)
+
+    async def at_rest(self, tenant):
+        """Wait until a tenant is folded and nothing that was sent for it is on its way any more."""
+        await self.folded(tenant)
+        # The relay may have seen the tenant unfolded, and not have sent what it makes of that.
+        await asyncio.sleep(2 * SWEEP_SECONDS)
+        await self.acknowledged()
 
     async def digest(self, tenant):
         async with self.db.snapshot(tenant) as conn:
@@ -112,7 +148,9 @@ async def plane(database, redis_url, postgres):
         await log.create_tenant(db, tenant)
     name = sa.make_url(database.plane).database
     made = Plane(db, redis_url, postgres.conninfo(role=SUPERUSER, database=name))
-    yield made
-    await made.finish()
-    await made.redis.aclose()
-    await db.close()
+    try:
+        yield made
+        await made.finish()
+    finally:
+        await made.redis.aclose()
+        await db.close()

@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from projection._stream import GROUP, LEASE_MS, STREAM
+from projection._stream import LEASE_MS, STREAM
+from tests.projection.conftest import until
 
 SCRIPT = Path(__file__).with_name("plane_process.py")
 ROOT = Path(__file__).parent.parent.parent
@@ -35,12 +36,6 @@ def spawn(database, redis_url, tmp_path):
             process.send_signal(signal.SIGCONT)
             process.kill()
         process.wait(timeout=10)
-
-
-async def until(condition, *, seconds=60):
-    async with asyncio.timeout(seconds):
-        while not await condition():
-            await asyncio.sleep(0.02)
 
 
 async def claims_count(plane):
@@ -82,13 +77,13 @@ async def test_kill_9_and_an_emptied_redis_in_the_middle_change_nothing(plane, s
 async def test_sigterm_ends_a_worker_with_0_and_nothing_pending(plane, spawn):
     worker = spawn("w")
     await plane.say_many("acme", 5)
-    await plane.folded("acme")
+    await plane.at_rest("acme")
 
     worker.send_signal(signal.SIGTERM)
-    code = await asyncio.to_thread(worker.wait, 15)
+    code = await asyncio.to_thread(worker.wait, 30)
 
     assert code == 0
-    assert (await plane.redis.xpending(STREAM, GROUP))["pending"] == 0
+    assert await plane.pending() == 0
 
 
 @pytest.mark.slow
@@ -112,18 +107,20 @@ async def test_a_worker_that_stands_still_does_not_hold_up_another(plane, spawn)
 async def test_what_a_frozen_worker_holds_is_claimed_after_the_lease(plane, spawn):
     frozen = spawn("frozen")
     await plane.say("acme", "I live in Lyon.")
-    await plane.folded("acme")
+    await plane.at_rest("acme")
+
+    async def reads():
+        return (await plane.redis.info("clients"))["blocked_clients"] == 1
+
+    await until(reads)
     frozen.send_signal(signal.SIGSTOP)
     # Its read stands open at the server, which hands it the next message.
     await plane.redis.xadd(STREAM, (await plane.redis.xrange(STREAM, count=1))[0][1])
-    assert (await plane.redis.xpending(STREAM, GROUP))["pending"] == 1
+    assert await plane.pending() == 1
 
     spawn("other")
 
-    async def nothing_pending():
-        return (await plane.redis.xpending(STREAM, GROUP))["pending"] == 0
-
-    await until(nothing_pending, seconds=LEASE_MS / 1_000 + 40)
+    await plane.acknowledged(seconds=LEASE_MS / 1_000 + 40)
 
 
 @pytest.mark.slow
