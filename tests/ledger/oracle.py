@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from contracts.claims import Claim
+from tests.ledger.oracle_erased import Shared
 from tests.ledger.oracle_ranks import PAIR, Item, before
 from tests.ledger.oracle_said import Said
 
@@ -20,13 +21,18 @@ REASONS = ["ended", "erased", "withdrawn", "undetermined", "not_valid_then", "ne
 class Oracle(Said):
     """Judges all claims up to one cut, at any of the sample instants."""
 
-    def __init__(self, claims: list[Claim], contract_of, instants: list[datetime]) -> None:
-        super().__init__(claims, contract_of, instants)
+    def __init__(
+        self, claims: list[Claim], contract_of, instants: list[datetime], shared: Shared | None = None
+    ) -> None:
+        super().__init__(claims, contract_of, instants, shared)
         if any(claim.relation in {"same_as", "not_same_as"} for claim in self.claims):
             self._replay()
             self._merge()
             self.items, self.disputes = [], []
         self._replay()
+        self.all_items = self.items
+        # What is erased about a subject did what it did, and leaves nothing.
+        self.items = [item for item in self.items if not self.shared.is_hidden(item)]
 
     # --- §8 entities ----------------------------------------------------------------------
 
@@ -39,11 +45,11 @@ class Oracle(Said):
             live = [i for i in said if not i.gone and not self._input_gone(i)]
             if not live:
                 continue
-            left, to_own, _ = self._steps(live)
-            kinds = {None if i.end else i.value for i in left}
+            sides = self._struck(*self._steps(live)[:2])
+            kinds = set(sides)
             if len(kinds) == 1 and kinds <= {"same_as", "not_same_as"}:
                 found[pair] = kinds.pop()
-                carriers = left + [i for i in to_own if i.value == found[pair] and not i.end]
+                carriers = sides[found[pair]]
                 ranks[pair] = min(self._rank(i) for i in carriers)
                 sources = {i.claim.source.actor_id for i in carriers}
                 if set(pair) <= sources or any(i.claim.source.actor_class == "operator" for i in carriers):
@@ -161,21 +167,33 @@ class Oracle(Said):
         if not present:
             return {"state": self._nothing(line, at), "sides": {}, "superseded": []}
         left, to_own, foreign = self._steps(present)
+        sides = self._struck(left, to_own)
+        latest = {
+            value: max(
+                [i for i in own if i in left] or own,
+                key=lambda i: (i.start is not None, i.start or self.instants[0], i.place),
+            )
+            for value, own in sides.items()
+        }
+        carrying = [i for own in sides.values() for i in own]
+        superseded = [i for i in present if i not in carrying and i not in foreign and i.erased is None]
+        state = "conflict" if len(sides) > 1 else ("ended" if None in sides else "value")
+        if not sides:
+            state = "erased"
+        return {"state": state, "sides": sides, "superseded": superseded, "latest": latest}
+
+    @staticmethod
+    def _struck(left: list[Item], to_own: list[Item]) -> dict[Any, list[Item]]:
+        """§9: the values left with their carriers, but for tombstones and values that they alone carry."""
         sides: dict[Any, list[Item]] = {}
         for item in left:
             sides.setdefault(None if item.end else item.value, []).append(item)
-        latest = {
-            value: max(own, key=lambda i: (i.start is not None, i.start or self.instants[0], i.place))
-            for value, own in sides.items()
-        }
         for item in to_own:
             value = None if item.end else item.value
             if value in sides:
                 sides[value].append(item)
-        carrying = [i for own in sides.values() for i in own]
-        superseded = [i for i in present if i not in carrying and i not in foreign]
-        state = "conflict" if len(sides) > 1 else ("ended" if None in sides else "value")
-        return {"state": state, "sides": sides, "superseded": superseded, "latest": latest}
+        kept = {value: [i for i in own if i.erased is None] for value, own in sides.items()}
+        return {value: own for value, own in kept.items() if own}
 
     def _nothing(self, line: list[Item], at: datetime) -> str:
         if any(at in self._extent(i) and (at in i.gone or self._input_gone(i)) for i in line):
@@ -269,7 +287,10 @@ class Oracle(Said):
             ),
             "superseded": sorted({n for a in answers.values() for n in _names(a["superseded"])}),
             "disputes": [
-                claim.claim_id for claim, about in self.disputes if any(id(i) in here for i in about)
+                claim.claim_id
+                for claim, about in self.disputes
+                if claim.event_id not in self.shared.erased
+                and any(id(i) in here and i.erased is None for i in about)
             ],
         }
 

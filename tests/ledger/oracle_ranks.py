@@ -35,6 +35,9 @@ class Item:
     gone: set = field(default_factory=set)
     heir: Item | None = None
     inputs: list = field(default_factory=list)
+    raw: Any = None
+    said_by: Item | None = None
+    erased: int | None = None
 
 
 def before(one: datetime | None, other: datetime | None) -> bool:

@@ -1,4 +1,4 @@
-"""The first half of the oracle: what leaves (SEMANTICS §4, §10)."""
+"""The first half of the oracle: what leaves (SEMANTICS §4, §9, §10)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from contracts.claims import Claim
+from tests.ledger.oracle_erased import Shared
 from tests.ledger.oracle_ranks import PAIR, Item, Ranked, before
 
 
 class Said(Ranked):
     """All claims up to one cut, replayed: items as they count, and disputes."""
 
-    def __init__(self, claims: list[Claim], contract_of, instants: list[datetime]) -> None:
+    def __init__(
+        self, claims: list[Claim], contract_of, instants: list[datetime], shared: Shared | None = None
+    ) -> None:
+        self.shared = shared or Shared({})
         self.claims = sorted(claims, key=lambda c: (c.position.event, c.position.ordinal))
         self.contract_of = contract_of
         self.instants = instants
@@ -71,8 +75,10 @@ class Said(Ranked):
         if item.relation == PAIR:
             item.kind, item.start, item.stop, item.earliest = "span", None, None, None
             item.timeless = False
+        item.erased = self.shared.erased_in(claim, item.said_by)
         if item.value is not None:
-            item.value = self._normal(item.value, item.relation)
+            item.raw = self._normal(item.value, item.relation)
+            item.value = self.shared.value(item)
             item.values = item.values | {item.value}
         if claim.occurrence_id is not None:
             item.occurrence = (item.source, claim.occurrence_id)
@@ -118,6 +124,7 @@ class Said(Ranked):
             for i in self.items
             if i is not item
             and i.occurrence == item.occurrence
+            and not self.shared.is_before(i, item.claim)
             and not i.end
             and i.heir is None
             and self._same_key(i, item.entity, item.relation)
@@ -144,8 +151,10 @@ class Said(Ranked):
             if reference.entity is not None and key != (reference.entity, reference.relation):
                 continue
             if reference.value is not None:
-                said = claim.value if claim.value is not None else item and item.value
+                said = claim.value if claim.value is not None else item and item.raw
                 if said is None or self._normal(said, key[1]) != self._normal(reference.value, key[1]):
+                    continue
+                if item is not None and not self.shared.may_know(item, by):
                     continue
             found.append(claim)
         return found
@@ -167,8 +176,11 @@ class Said(Ranked):
             if i.heir is None
             and i.source == claim.source.actor_id
             and self._same_key(i, entity, relation)
-            and (value is None or (not i.end and i.value == self._normal(value, relation)))
+            and (value is None or (not i.end and self._says(i, value, relation, claim)))
         ]
+
+    def _says(self, item: Item, value: Any, relation: str, claim: Claim) -> bool:
+        return item.raw == self._normal(value, relation) and self.shared.may_know(item, claim)
 
     def _targets(self, claim: Claim) -> list[tuple[Item, set]]:
         found: list[tuple[Item, set]] = []
@@ -264,7 +276,7 @@ class Said(Ranked):
                 for i in self.items
                 if i.heir is None
                 and self._same_key(i, entity, relation)
-                and (value is None or i.value == self._normal(value, relation))
+                and (value is None or self._says(i, value, relation, claim))
             ]
         self._keep(claim, about)
 
@@ -296,11 +308,13 @@ class Said(Ranked):
     def _restated(self, claim: Claim, old: Item) -> dict:
         entity, relation, value = self._key(claim)
         if not relation:
-            return {
-                "entity": old.entity, "relation": old.relation,
-                "value": old.value if claim.value is None or old.relation == PAIR else claim.value,
-            }  # fmt: skip
-        return {"entity": entity, "relation": relation, "value": old.value if value is None else value}
+            inherits = claim.value is None or old.relation == PAIR
+            entity, relation, value = old.entity, old.relation, None if inherits else claim.value
+        said_by = old if value is None and old.raw is not None else None
+        return {
+            "entity": entity, "relation": relation,
+            "value": old.raw if value is None else value, "said_by": said_by,
+        }  # fmt: skip
 
     def _replace(self, claim: Claim, targets: list[Item]) -> None:
         old = max(targets, key=lambda i: i.place)

@@ -1,0 +1,152 @@
+"""
+What erasures leave, for the oracle (SEMANTICS §9): it goes on knowing everything, and strikes at the end.
+
+"As if nothing were erased" is taken at its word: erased claims stay where they were, with a value
+that only what was said before the erasure shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from contracts.claims import Claim
+from tests.ledger.oracle_ranks import PAIR, Item
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """An erasure of events, or of a subject, in a commit of its own."""
+
+    commit: int
+    events: frozenset[str] = frozenset()
+    subject: str | None = None
+
+
+class Shared:
+    """Which claims are erased, since when, and by which others their values are known."""
+
+    def __init__(
+        self,
+        erased: Mapping[str, int],
+        *,
+        subjects: Iterable[tuple[int, frozenset[str]]] = (),
+        items: Iterable[Item] = (),
+        is_one_key: Any = None,
+    ) -> None:
+        self.erased = erased
+        self.subjects = dict(subjects)
+        self._group: dict[str, list[Item]] = {}
+        known = [item for item in items if item.raw is not None]
+        for one in known:
+            group = self._group.setdefault(one.claim.claim_id, [one])
+            for other in known:
+                if other is one or other.raw != one.raw or other.relation != one.relation:
+                    continue
+                if not is_one_key(other, one.entity, one.relation):
+                    continue
+                if self._is_after(one, other) or self._is_after(other, one):
+                    continue
+                joined = self._group.setdefault(other.claim.claim_id, [other])
+                if joined is not group:
+                    group += joined
+                    for member in joined:
+                        self._group[member.claim.claim_id] = group
+
+    @staticmethod
+    def _is_after(one: Item, other: Item) -> bool:
+        return other.erased is not None and one.claim.commit >= other.erased
+
+    def erased_in(self, claim: Claim, said_by: Item | None) -> int | None:
+        """The commit that erased a claim, or the one that it has its value from."""
+        found = [self.erased.get(claim.event_id), None if said_by is None else said_by.erased]
+        return min((commit for commit in found if commit is not None), default=None)
+
+    def value(self, item: Item) -> Any:
+        """The value by which an item is told from others: a token where nothing left says it."""
+        if item.erased is None:
+            return item.raw
+        group = self._group.get(item.claim.claim_id, [item])
+        if any(other.erased is None for other in group):
+            return item.raw
+        return ("erased", min(other.claim.claim_id for other in group))
+
+    def is_before(self, item: Item, claim: Claim) -> bool:
+        """Whether an item was erased before a claim was made."""
+        return item.erased is not None and claim.commit >= item.erased
+
+    def may_know(self, item: Item, claim: Claim) -> bool:
+        """Whether a claim that says an item's value can mean the item by it."""
+        if not self.is_before(item, claim):
+            return True
+        return any(
+            other.claim.commit <= claim.commit and not self.is_before(other, claim)
+            for other in self._group.get(item.claim.claim_id, ())
+        )
+
+    def is_hidden(self, item: Item) -> bool:
+        """Whether an item was about a subject that was erased: it leaves no tombstone."""
+        names = self.subjects.get(item.erased or 0, frozenset())
+        about = item.entity if item.relation == PAIR else {item.entity}
+        return not names.isdisjoint(about)
+
+
+def shared_after(
+    oracle_of: Any, claims: list[Claim], erasures: list[Erasure], subjects_of: Mapping[str, set[str]]
+) -> Shared:
+    """
+    What is erased after all of these erasures, and what is left known of it.
+
+    Args:
+        oracle_of: Makes an oracle of some claims and what is shared among them.
+        claims: All claims of the log.
+        erasures: In the order of the log.
+        subjects_of: By event, the entities that it names as its subjects.
+    """
+    erased: dict[str, int] = {}
+    subjects: list[tuple[int, frozenset[str]]] = []
+    shared = Shared(erased)
+    for erasure in erasures:
+        before = [claim for claim in claims if claim.commit < erasure.commit]
+        oracle = oracle_of(before, shared)
+        going = set(erasure.events)
+        if erasure.subject is not None:
+            names = frozenset(oracle._names(erasure.subject))
+            subjects.append((erasure.commit, names))
+            going |= _about(names, before, oracle)
+            going |= {event for event, named in subjects_of.items() if named & names}
+        present = {claim.event_id for claim in before} | set(subjects_of)
+        while True:
+            derived = {
+                claim.event_id
+                for claim in before
+                if any(reference.event_id in going for reference in claim.inputs)
+            }
+            if derived <= going:
+                break
+            going |= derived
+        for event in going & present:
+            erased.setdefault(event, erasure.commit)
+        head = oracle_of(claims, Shared(dict(erased)))
+        shared = Shared(dict(erased), subjects=subjects, items=head.all_items, is_one_key=head._same_key)
+    return shared
+
+
+def _about(names: frozenset[str], claims: list[Claim], oracle: Any) -> set[str]:
+    """Events with a claim about any of these, by its own key or by what it acts on."""
+    found = set()
+    for claim in claims:
+        entity, relation, _ = oracle._key(claim)
+        if relation:
+            about = entity if relation == PAIR else {entity}
+        else:
+            named = [c for r in [*claim.targets, *([claim.winner] if claim.winner else [])]
+                     for c in oracle._named(r, claim)]  # fmt: skip
+            items = [i for i in oracle.all_items if i.claim in named or i.claim is claim]
+            about = set()
+            for item in items:
+                about |= item.entity if item.relation == PAIR else {item.entity}
+        if names & set(about):
+            found.add(claim.event_id)
+    return found
