@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
-from contracts.claims import Claim, TargetRef
+from contracts.claims import Claim
 from contracts.events import Stance
 from contracts.identity import IDENTITY, SAME_AS
 from ledger._claims import NO_KEY
 from ledger._register import key_and_value, other_name
-from ledger._tombstones import VEIL, Erased, Place, Tombstone, named, names_in
+from ledger._tombstones import VEIL, Erased, Spot, Tombstone, named, names_in, references_in, values_in
 from ledger._withdrawal import Replay
 
 _ACTS: Final = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE})
 """What such a claim did to claims about others stays, be the claim itself about the one who is erased."""
 
-Veil = Callable[[str], str]
+Veil: TypeAlias = Callable[[str], str]
 """Returns a name as it is kept where it may not be read."""
+_Form: TypeAlias = tuple[str, str, str]
+"""Entity, relation and a value's normal form."""
 
 
 def about(claims: Iterable[Claim], subjects: frozenset[str], replay: Replay) -> set[str]:
@@ -70,104 +72,97 @@ class Burial:
                 found.append(self._tombstone(claim, likes, entity=None))
             elif claim.stance in _ACTS and (claim.targets or claim.winner is not None):
                 # It keeps acting on others, from a key that nobody can ask for.
-                found.append(self._tombstone(claim, likes, entity=f"{VEIL}{_name(_place(claim))}"))
+                found.append(
+                    self._tombstone(
+                        claim, likes, entity=f"{VEIL}{claim.position.event}#{claim.position.ordinal}"
+                    )
+                )
         return found
 
     def _tombstone(self, claim: Claim, likes: _Likes, *, entity: str | None) -> Tombstone:
-        place = _place(claim)
         pair = None
-        relation, value = claim.relation, claim.value
-        if relation in IDENTITY:
+        relation = claim.relation
+        if relation in IDENTITY and entity is None:
             other = other_name(claim)
             pair = (claim.entity, other if isinstance(other, str) else "")
-            relation, value = SAME_AS, relation if value is not None else None
-
-        def reference(target: TargetRef) -> TargetRef:
-            if target.value is None:
-                return target
-            return replace(target, value=Erased(place=place, like=likes.of_reference(target, claim)))
-
+            relation = SAME_AS
+        position, ordinal = _place(claim)
+        erased = {spot: likes.erased(spot) for spot in values_in(claim)}
+        references = [
+            reference
+            if reference.relation in IDENTITY
+            else replace(reference, value=erased.get((position, ordinal, number)))
+            for number, reference in enumerate(references_in(claim), start=1)
+        ]
+        targets, inputs = len(claim.targets), len(claim.targets) + len(claim.inputs)
         stone = Tombstone(
             **{name: getattr(claim, name) for name in Claim.__slots__}
             | {
                 "entity": claim.entity if entity is None else entity,
                 "relation": relation,
-                "value": None if value is None else Erased(place=place, like=likes.of_claim(claim)),
-                "targets": tuple(map(reference, claim.targets)),
-                "winner": None if claim.winner is None else reference(claim.winner),
-                "inputs": tuple(map(reference, claim.inputs)),
+                "value": erased.get((position, ordinal, 0)),
+                "targets": tuple(references[:targets]),
+                "inputs": tuple(references[targets:inputs]),
+                "winner": references[inputs] if claim.winner is not None else None,
             },
             erased_in=self.erased_in,
             pair=pair,
         )
-        names = {name: self.veil(name) for name in {*names_in(stone), *(pair or ())} if name}
-        return named(stone, names, lambda erased: erased)
+        names = {name: self.veil(name) for name in {*names_in(claim), *names_in(stone)}}
+        return named(stone, names, lambda value: value)
 
     def _likes(self, going: Sequence[Claim]) -> _Likes:
         gone = {claim.claim_id for claim in going}
-        return _Likes(
-            replay=self.replay,
-            left=[
-                claim
-                for claim in self.claims
-                if claim.claim_id not in gone and not isinstance(claim, Tombstone) and claim.value is not None
-            ],
-            graves=[claim for claim in self.claims if isinstance(claim, Tombstone)] + list(going),
-        )
+        left = [
+            claim for claim in self.claims if claim.claim_id not in gone and not isinstance(claim, Tombstone)
+        ]
+        return _Likes(self.replay, left=left, going=going)
 
 
 class _Likes:
-    """Finds another claim with the same value: one that is left, else the first of those that are not."""
+    """
+    Finds where a value was said too: first of all by what is left, else by what goes.
 
-    def __init__(self, *, replay: Replay, left: Iterable[Claim], graves: Iterable[Claim]) -> None:
+    Those of earlier erasures know their values by one of these.
+    """
+
+    def __init__(self, replay: Replay, *, left: Iterable[Claim], going: Iterable[Claim]) -> None:
         self._replay = replay
-        self._first: dict[tuple[str, str, str], Place] = {}
-        self._of_relation: dict[tuple[str, str], Place] = {}
-        for claims in (left, graves):
-            for claim in claims:
-                form = self._form(claim)
-                if form is not None:
-                    self._first.setdefault(form, _place(claim))
-                    self._of_relation.setdefault(form[1:], _place(claim))
+        self._first: dict[_Form, Spot] = {}
+        self._forms: dict[Spot, set[_Form]] = {}
+        for claims in (left, going):
+            found = [(spot, form) for claim in claims for spot, form in self._said(claim)]
+            for spot, form in sorted(found):
+                self._first.setdefault(form, spot)
+                self._forms.setdefault(spot, set()).add(form)
 
-    def of_claim(self, claim: Claim) -> Place | None:
-        form = self._form(claim)
-        found = None if form is None else self._first.get(form)
-        return None if found == _place(claim) else found
+    def erased(self, spot: Spot) -> Erased:
+        """Return a value as erased."""
+        found = {self._first[form] for form in self._forms.get(spot, ())} - {spot}
+        return Erased(spot=spot, like=min(found, default=None))
 
-    def of_reference(self, reference: TargetRef, by: Claim) -> Place | None:
-        """Return a claim with the value that a reference names; on identity that is a name, and no value."""
-        relations = {reference.relation}
-        if reference.relation is None:
-            relations = {relation for _, relation in self._replay.register.keys_of_event(reference, by)}
-        for relation in sorted(relation for relation in relations if relation):
-            found = self._of_relation.get((relation, self._normal(reference.value, relation)))
-            if found is not None:
-                return found
-        return None
+    def _said(self, claim: Claim) -> Iterable[tuple[Spot, _Form]]:
+        register = self._replay.register
+        for spot, value in values_in(claim).items():
+            if spot[2] == 0:
+                keys = {self._own_key(claim)}
+            else:
+                reference = references_in(claim)[spot[2] - 1]
+                keys = register.keys_of_event(reference, claim)
+                if reference.entity is not None and reference.relation is not None:
+                    keys = {(reference.entity, reference.relation)}
+            for entity, relation in keys:
+                if relation != NO_KEY:
+                    normal = register.normal(value, self._replay.contracts.of(relation))
+                    yield spot, (self._replay.identity.entity(entity), relation, normal)
 
-    def _form(self, claim: Claim) -> tuple[str, str, str] | None:
+    def _own_key(self, claim: Claim) -> tuple[str, str]:
         entry = self._replay.entry_of(claim.claim_id)
-        entity, relation, value = key_and_value(claim)
-        if entry is not None:
-            entity, relation = entry.entity, entry.relation
-            if claim.value is not None and relation in IDENTITY:
-                value = entry.value
-        if claim.value is None or value is None or relation == NO_KEY:
-            # What a correction does not restate is its target's, and shares with whatever that does.
-            return None
-        return self._replay.identity.entity(entity), relation, self._normal(value, relation)
-
-    def _normal(self, value: object, relation: str) -> str:
-        return self._replay.register.normal(value, self._replay.contracts.of(relation))
+        return key_and_value(claim)[:2] if entry is None else (entry.entity, entry.relation)
 
 
-def _place(claim: Claim) -> Place:
+def _place(claim: Claim) -> tuple[int, int]:
     return claim.position.event, claim.position.ordinal
-
-
-def _name(place: Place) -> str:
-    return f"{place[0]}#{place[1]}"
 
 
 def derived_from(claims: Iterable[Claim], erased_ids: Iterable[str]) -> set[str]:

@@ -15,30 +15,31 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from contracts.claims import Claim, TargetRef
+from contracts.identity import IDENTITY
 from ledger._keys import TenantKeys
 
 VEIL: Final = " "
 """What a name begins with that is known by its digest alone; no name that anybody gives does."""
 
-Place: TypeAlias = tuple[int, int]
-"""(event position, ordinal) of a claim."""
+Spot: TypeAlias = tuple[int, int, int]
+"""Where a value was said: position and ordinal of the claim; 0, or which of its references, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
     """
-    A value that was erased, that of the claim at `place`; equal to itself alone.
+    A value that was erased where it was said, at `spot`; equal to itself alone.
 
-    `like` is another claim that has the same one, None where none was left.
+    `like` is where the same one was said too, None where there was no such.
     """
 
-    place: Place
-    like: Place | None
+    spot: Spot
+    like: Spot | None
 
     @property
     def normal(self) -> str:
         """Return what stands for its normal form; no value has such a one, for it is no JSON."""
-        return f"erased {self.place[0]}#{self.place[1]}"
+        return f"erased {self.spot[0]}#{self.spot[1]}.{self.spot[2]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +55,6 @@ class Tombstone(Claim):
 
     erased_in: int
     pair: tuple[str, str] | None
-
-    @property
-    def place(self) -> Place:
-        """Return where it stands in the order of the log."""
-        return self.position.event, self.position.ordinal
 
 
 def veiled(keys: TenantKeys, name: str) -> str:
@@ -90,11 +86,16 @@ def named(tombstone: Tombstone, names: Mapping[str, str], value_of: Callable[[Er
         return value_of(value) if isinstance(value, Erased) else value
 
     def reference(target: TargetRef) -> TargetRef:
+        relation = None if target.relation is None else name_of(target.relation)
+        value = any_value(target.value)
+        if isinstance(value, str) and target.value is value:
+            # What is named on identity is a name.
+            value = name_of(value)
         return replace(
             target,
             entity=None if target.entity is None else name_of(target.entity),
-            relation=None if target.relation is None else name_of(target.relation),
-            value=any_value(target.value),
+            relation=relation,
+            value=value,
         )
 
     occurrence_id = tombstone.occurrence_id
@@ -115,32 +116,52 @@ def named(tombstone: Tombstone, names: Mapping[str, str], value_of: Callable[[Er
 
 class Values:
     """
-    What stands for erased values: the value of a claim that shares it, found by way of others.
+    What stands for erased values: the value said elsewhere that is the same, found by way of others.
 
-    `stored` are the values of claims that are left, `graves` those of tombstones, by place.
+    `said` are values that are left, `graves` those that are not, by where they were said.
     """
 
-    def __init__(self, stored: Mapping[Place, object], graves: Mapping[Place, object]) -> None:
-        self._stored = stored
+    def __init__(self, said: Mapping[Spot, object], graves: Mapping[Spot, Erased]) -> None:
+        self._said = said
         self._graves = graves
 
     def of(self, erased: Erased) -> object:
-        """Return the value, or the erased one that all who share it come down to."""
-        seen: set[Place] = set()
+        """Return the value, or the erased one that all which are the same come down to."""
+        seen: set[Spot] = set()
         while erased.like is not None and erased.like not in seen:
             seen.add(erased.like)
-            if erased.like in self._stored:
-                return self._stored[erased.like]
-            further = self._graves.get(erased.like)
-            if not isinstance(further, Erased):
-                return Erased(place=erased.like, like=None)
-            erased = further
+            if erased.like in self._said:
+                return self._said[erased.like]
+            erased = self._graves.get(erased.like, Erased(spot=erased.like, like=None))
         return replace(erased, like=None)
 
 
 def names_in(claim: Claim) -> set[str]:
     """Return every name that a claim says as one: of entities, relations, actors and occurrences."""
     names = {claim.entity, claim.relation, claim.source.actor_id, claim.occurrence_id}
-    for reference in (*claim.targets, *claim.inputs, *(() if claim.winner is None else (claim.winner,))):
+    if claim.relation in IDENTITY and isinstance(claim.value, str):
+        names.add(claim.value)
+    for reference in references_in(claim):
         names |= {reference.entity, reference.relation}
+        if reference.relation in IDENTITY and isinstance(reference.value, str):
+            names.add(reference.value)
     return {name for name in names if name}
+
+
+def references_in(claim: Claim) -> list[TargetRef]:
+    """Return what a claim refers to, in the order in which its values are counted."""
+    return [*claim.targets, *claim.inputs, *(() if claim.winner is None else (claim.winner,))]
+
+
+def values_in(claim: Claim) -> dict[Spot, object]:
+    """Return the values that a claim says, by where; of identity the value is its relation."""
+    position, ordinal = claim.position.event, claim.position.ordinal
+    own = claim.relation if claim.relation in IDENTITY and claim.value is not None else claim.value
+    if isinstance(claim, Tombstone):
+        own = claim.value
+    found = {
+        (position, ordinal, number): reference.value
+        for number, reference in enumerate(references_in(claim), start=1)
+    }
+    found[position, ordinal, 0] = own
+    return {spot: value for spot, value in found.items() if value is not None}

@@ -8,7 +8,7 @@ keys that any of them bears on: a connected piece of the ledger, nearly always a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
@@ -18,6 +18,7 @@ from contracts.claims import Claim
 from contracts.errors import IntegrityFault
 from contracts.relations import RelationContract
 from ledger._claims import NO_KEY, claim_of
+from ledger._graves import Graves
 from ledger._identity import NO_MERGES, Merges
 from ledger._keys import TenantKeys
 from ledger._relations import Contracts, contract_of, relation_seal
@@ -84,10 +85,17 @@ class Reader:
     keys: TenantKeys
     epoch: int
     cut: int
+    graves: Graves = field(init=False)
+
+    def __post_init__(self) -> None:
+        graves = Graves(self.conn, self.keys, epoch=self.epoch, cut=self.cut)
+        object.__setattr__(self, "graves", graves)
 
     async def on_keys(self, keys: Iterable[Key]) -> list[Claim]:
-        """Return the claims that name these keys as their own."""
-        return await self._claims(_ON_KEYS, **_arrays(keys))
+        """Return the claims that name these keys as their own, and what is left of erased ones."""
+        wanted = set(keys)
+        claims = await self._claims(_ON_KEYS, **_arrays(wanted))
+        return claims + await self.graves.on_keys(wanted) if await self.graves.are_there() else claims
 
     async def ends_on(self, keys: Iterable[Key]) -> list[Claim]:
         """Return those that end or correct of the claims that name these keys as their own."""
@@ -95,13 +103,21 @@ class Reader:
         return await self._claims(_ENDS_ON_KEYS, **_arrays(wanted)) if wanted else []
 
     async def reaching(self, keys: Iterable[Key]) -> list[Claim]:
-        """Return the claims that bear on these keys beside their own."""
-        return await self._claims(_REACHING_KEYS, **_arrays(keys))
+        """Return the claims that bear on these keys beside their own, be it by way of erased ones."""
+        wanted = set(keys)
+        if not await self.graves.are_there():
+            return await self._claims(_REACHING_KEYS, **_arrays(wanted))
+        veils = {self.graves.veil(key) for key in wanted}
+        claims = await self._claims(_REACHING_KEYS, **_arrays(wanted | veils))
+        return claims + await self.graves.reaching(wanted)
 
     async def of_events(self, event_ids: Iterable[str]) -> list[Claim]:
-        """Return the claims of these events."""
+        """Return the claims of these events, or what is left of them."""
         wanted = sorted(set(event_ids))
-        return await self._claims(_OF_EVENTS, event_ids=wanted) if wanted else []
+        if not wanted:
+            return []
+        claims = await self._claims(_OF_EVENTS, event_ids=wanted)
+        return claims + await self.graves.of_events(wanted) if await self.graves.are_there() else claims
 
     async def by_id(self, claim_ids: Iterable[str]) -> dict[str, Claim]:
         """Return claims by id, whatever their commit."""
@@ -111,9 +127,14 @@ class Reader:
         return {claim.claim_id: claim for claim in await self._claims(_BY_ID, claim_ids=wanted)}
 
     async def reached(self, claims: Iterable[Claim]) -> dict[str, set[Key]]:
-        """Return, by claim id, the keys that these claims bear on beside their own."""
-        wanted = [bytes.fromhex(claim.claim_id) for claim in claims if bears_elsewhere(claim)]
-        found: dict[str, set[Key]] = {}
+        """
+        Return, by claim id, the keys that these claims bear on beside their own.
+
+        Those that they bear on by way of erased claims are veiled.
+        """
+        acting = [claim for claim in claims if bears_elsewhere(claim)]
+        found = await self.graves.reached(acting)
+        wanted = [bytes.fromhex(claim.claim_id) for claim in acting if claim.claim_id not in found]
         if wanted:
             for row in await self.conn.execute(_REACHED, self._bound(claim_ids=wanted)):
                 found.setdefault(bytes(row.claim_id).hex(), set()).add((row.entity, row.relation))
@@ -122,6 +143,9 @@ class Reader:
     async def identity_claims(self) -> list[Claim]:
         """Return all claims about who is one with whom, and all that those hang on, in order."""
         claims = await self._claims(_IDENTITY)
+        if await self.graves.are_there():
+            self.graves.learn_claims(claims)
+            claims += await self.graves.of_identity()
         if not claims:
             return []
         keys = {(claim.entity, claim.relation) for claim in claims}
@@ -146,13 +170,18 @@ class Reader:
             if relation_seal(self.keys, self.epoch, row.relation, row.commit, form) != bytes(row.seal):
                 raise IntegrityFault(what=f"the seal of a contract, commit {row.commit}")
             registered[row.relation] = contract_of(form)
-        return Contracts(registered=registered)
+        contracts = Contracts(registered=registered)
+        if await self.graves.are_there():
+            self.graves.learn_contracts(contracts)
+        return contracts
 
     async def world(self, keys: Iterable[Key], merges: Merges) -> tuple[list[Claim], set[Key]]:
         """Return all claims that the decision of these keys needs, in order, and the keys they are on."""
         waiting = with_merged(keys, merges)
         loaded: set[Key] = set()
+        every: set[Key] = set()
         claims: dict[str, Claim] = {}
+        self.graves.learn_merges(merges)
         while waiting:
             loaded |= waiting
             found = [*await self.on_keys(waiting), *await self.reaching(waiting)]
@@ -161,12 +190,16 @@ class Reader:
             touched = {(claim.entity, claim.relation) for claim in new if claim.relation != NO_KEY}
             for more in (await self.reached(new)).values():
                 touched |= more
-            waiting = with_merged(touched, merges) - loaded
-        return sorted(claims.values(), key=lambda claim: claim.position), loaded
+            # A name may be learned only later, by a claim that another key brought.
+            every |= touched
+            waiting = with_merged(await self.graves.clear(every), merges) - loaded
+        named = await self.graves.named(claims.values())
+        return sorted(named, key=lambda claim: claim.position), loaded
 
     async def _claims(self, statement: sa.TextClause, **parameters: object) -> list[Claim]:
         rows = (await self.conn.execute(statement, self._bound(**parameters))).mappings()
         found = {bytes(row["claim_id"]): claim_of(dict(row), keys=self.keys) for row in rows}
+        self.graves.learn_claims(found.values())
         return sorted(found.values(), key=lambda claim: claim.position)
 
     def _bound(self, **parameters: object) -> dict[str, Any]:
