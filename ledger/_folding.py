@@ -355,7 +355,8 @@ class Folding:
         disputes = world.replay.disputes
         if any(id(entry) in line.standings for dispute in disputes for entry in dispute.about):
             return None
-        if any((claim.entity, claim.relation) == key for claim in world.replay.unplaced):
+        unplaced = (claim for claim in world.replay.unplaced if bears_elsewhere(claim))
+        if any((claim.entity, claim.relation) == key for claim in unplaced):
             return None
         return tail
 

@@ -30,7 +30,7 @@ from ledger._relations import IDENTITY, Contracts
 from ledger._tenants import tenant_keys
 from ledger._timeline import Segment
 from ledger._withdrawal import Replay
-from ledger._world import Key, Reader
+from ledger._world import Key, Reader, bears_elsewhere
 
 CUTS_MAX: Final = 64
 """Commits at which the cells of one epoch are compared; of more, the newest and an even choice."""
@@ -246,7 +246,8 @@ class _Cut:
         disputed = any(id(entry) in entries for dispute in court.replay.disputes for entry in dispute.about)
         # An answer of one value alone is taken from a tail, and lists what found nothing to act on.
         unplaced = not is_many and any(
-            (claim.entity, claim.relation) == key for claim in court.replay.unplaced
+            (claim.entity, claim.relation) == key and bears_elsewhere(claim)
+            for claim in court.replay.unplaced
         )
         if contract.cardinality == Cardinality.OCCURRENCE or disputed or unplaced:
             return None

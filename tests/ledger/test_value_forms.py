@@ -56,7 +56,8 @@ def form(value: object, kind: str, unit: str | None = None) -> str:
         ("instant", None, ["2026-03-01T13:00+03:00", "2026-03-01T10:00Z", "2026-03-01T10:00:00.000Z"]),
         ("date", None, ["2026-03-01", " 2026-03-01 "]),
         ("interval", None, ["2026", {"from": "2026", "to": "2027"}, {"from": "2026-01-01", "to": "2027"}]),
-        ("place", None, [{"lat": 1, "lon": 2}, {"lat": 1.0, "lon": 2.0, "name": "x"}, {"lon": 2.00000001, "lat": 1}]),
+        ("place", None, [{"lat": 1, "lon": 2}, {"lat": 1.0, "lon": 2.0, "name": "x"}]),
+        ("place", None, [{"lat": 1, "lon": 2}, {"lon": 2.00000001, "lat": 0.99999999}]),
         ("place", None, ["Lyon", " Lyon "]),
         ("text", None, ["Lyon", "Lyon ", "Lyon"]),
         ("json", None, [{"a": 1, "b": [1.0]}, {"b": [1], "a": 1.0}]),
@@ -98,7 +99,8 @@ def test_a_date_of_any_type_is_compared_as_before_where_nobody_registered_a_type
     "unit",
     [
         "parsecs of", "km*", "/h", "m^99", "m^9^9", "10 m", "10^10^10", "m(s)", "__import__('os')", "km;h",
-        "m\n/s\x00", "EUR", "EUR/USD", "bushel_of_apples", "x" * 65, "1/", "(m", "m/(s/(m))", "speed_of_light",
+        "m\n/s\x00", "EUR", "EUR/USD", "bushel_of_apples", "x" * 65, "1/", "(m", "m/(s/(m))",
+        "speed_of_light",
     ],
 )  # fmt: skip
 def test_what_is_no_unit_or_has_no_fixed_rate_is_refused(unit):
@@ -248,7 +250,8 @@ def chain(doublings: int) -> dict[str, object]:
         {"$defs": {"a": {"properties": {"a": {"$ref": "#/$defs/a"}}}}, "$ref": "#/$defs/a"},
         {"$defs": {"a": {"$ref": "#/$defs/a"}}}, {"$defs": {"a/b": {}}, "$ref": "#/$defs/a/b"},
         {"pattern": "(a+)+$"}, {"properties": {"x": {"patternProperties": {"a": {}}}}},
-        {"unevaluatedItems": False}, {"items": {"$dynamicRef": "#x"}}, {"properties": {"x": {"$defs": {"y": {}}}}}, chain(9),
+        {"unevaluatedItems": False}, {"items": {"$dynamicRef": "#x"}}, chain(9),
+        {"properties": {"x": {"$defs": {"y": {}}}}},
         {"enum": ["x" * 4_100]}, {"anyOf": [{"const": n} for n in range(300)]},
         nested(17),
     ],

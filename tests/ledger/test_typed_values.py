@@ -1,0 +1,439 @@
+"""Values of relations with a type, through the real log, fold and resolver."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from contracts.claims import ProjectedClaim, Span
+from contracts.errors import WrongValue
+from contracts.events import ClaimDraft, EventDraft, Stance
+from contracts.grants import LOCAL_GRANT
+from contracts.relations import Cardinality, ValueType
+from contracts.resolutions import Missing, Resolved, ResolvedSet
+from contracts.views import ViewRequest
+from ledger import log
+from ledger._relations import unregistered
+from ledger.resolve import pin, resolve, verify_cells
+from ledger.write import fold, ledger_digest, register_contract
+from tests.ledger.conftest import MASTER_KEY
+from tests.ledger.scenario_logs import PlainProjector
+
+NEWEST = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
+
+
+async def typed(db, relation, kind, *, unit=None, schema=None, new_epoch=False, **fields):
+    contract = replace(unregistered(relation), value_type=ValueType(kind), unit=unit, schema=schema, **fields)
+    return await register_contract(
+        db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT, new_epoch=new_epoch
+    )
+
+
+def event(*claims, source="r1", kind="claim", source_class="sensor", **fields):
+    actor = {"id": source, "class": source_class}
+    form = {"stream": "s", "kind": kind, "actor": actor, "claims": list(claims)}
+    return EventDraft.model_validate(form | fields)
+
+
+def claim(value=None, relation="range", **fields):
+    given = {} if value is None else {"value": value}
+    return {"entity": "box", "relation": relation, **given, **fields}
+
+
+async def append(db, *events):
+    return await log.append(db, "acme", events, grant=LOCAL_GRANT)
+
+
+async def refused(db, *events):
+    """Append what must be refused, and see that nothing was written."""
+    before = await head(db)
+    with pytest.raises(WrongValue) as caught:
+        await append(db, *events)
+    assert await head(db) == before
+    return caught.value
+
+
+async def head(db):
+    async with db.snapshot("acme") as conn:
+        return await log.head(conn)
+
+
+async def fold_all(db, projector=None, *, events_max=100):
+    unplaced = 0
+    while True:
+        report = await fold(db, "acme", projector or PlainProjector(), events_max=events_max)
+        unplaced += report.unplaced
+        if report.is_at_head:
+            return replace(report, unplaced=unplaced)
+
+
+async def ask(db, relation="range", *, request=NEWEST):
+    view = await pin(db, "acme", request, wait_ms=0)
+    async with db.snapshot("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        return await resolve(conn, keys, view, "box", relation)
+
+
+async def open_cells(db):
+    async with db.snapshot("acme") as conn:
+        return await conn.scalar(sa.text("SELECT count(*) FROM cell WHERE upper_inf(known)"))
+
+
+# --- equal values --------------------------------------------------------------------------------
+
+
+async def test_readings_that_are_equal_in_other_units_corroborate_each_other(db):
+    await typed(db, "range", "number", unit="km")
+    since = {"valid": {"since": "2026-01-01T00:00Z"}}
+    await append(db, event(claim("5 km", **since)))
+    await append(db, event(claim({"value": 5000, "unit": "m"}, **since), source="r2"))
+    await append(db, event(claim(5, **since), source="r3"))
+
+    await fold_all(db)
+
+    resolution = (await ask(db)).resolution
+    assert isinstance(resolution, Resolved)
+    # As it was said last, carried by all three.
+    assert resolution.value == 5
+    assert len(resolution.claims) == 3
+    assert await open_cells(db) == 1
+
+
+async def test_a_late_equal_reading_is_one_cell_with_those_around_it(db, clock):
+    await typed(db, "range", "number", unit="km")
+    days = [(1, "5 km"), (3, "5000 m"), (2, {"value": 5.0, "unit": "km"})]
+
+    for day, value in days:
+        await append(db, event(claim(value, valid={"since": f"2026-01-0{day}T00:00Z"})))
+        await fold_all(db)
+
+    assert await open_cells(db) == 1
+    clock.now += timedelta(days=30)
+    assert isinstance((await ask(db)).resolution, Resolved)
+
+    await append(db, event(claim("5001 m", valid={"since": "2026-01-02T12:00Z"})))
+    await fold_all(db)
+
+    # The late different one splits the run: 5 km, 5.001 km, 5 km.
+    assert await open_cells(db) == 3
+
+
+async def test_one_instant_of_two_offsets_and_one_place_of_two_spellings_are_one_value(db):
+    await typed(db, "due", "instant", cardinality=Cardinality.MANY)
+    await typed(db, "seen_at", "place", cardinality=Cardinality.MANY)
+    for instant, longitude in [("2026-03-01T13:00+03:00", 180), ("2026-03-01T10:00Z", -180.0)]:
+        await append(
+            db, event(claim(instant, "due"), claim({"lat": 1, "lon": longitude}, "seen_at", stance="assert"))
+        )
+
+    await fold_all(db)
+
+    for relation in ("due", "seen_at"):
+        resolution = (await ask(db, relation)).resolution
+        assert isinstance(resolution, ResolvedSet)
+        assert [len(member.claims) for member in resolution.members] == [2], relation
+
+
+async def test_a_value_is_taken_back_ended_and_corrected_in_another_unit(db):
+    await typed(db, "range", "number", unit="km", cardinality=Cardinality.MANY)
+    await append(db, event(claim("5 km"), claim("7 km"), claim("9 km")))
+    await append(db, event(claim("5000 m", stance="retract"), claim("7000 m", stance="end")))
+
+    report = await fold_all(db)
+
+    resolution = (await ask(db)).resolution
+    assert report.unplaced == 0
+    assert isinstance(resolution, ResolvedSet)
+    assert [member.value for member in resolution.members] == ["9 km"]
+
+
+async def test_an_untyped_relation_takes_any_value_and_compares_it_as_before(db):
+    await typed(db, "range", "number", unit="km")
+    for value in ("5 km", "5000 m", 5, {"any": ["thing"]}, True):
+        await append(db, event(claim(value, "note")))
+
+    report = await fold_all(db)
+
+    assert report.unplaced == 0
+    assert (await ask(db, "note")).resolution.value is True
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "wrong", "wanted"),
+    [
+        ("number", "km", "5 kg", "a number in km"),
+        ("number", "km", "5 EUR", "a number in km"),
+        ("number", None, "5 km", "a plain number"),
+        ("text", None, 5, "a text"),
+        ("entity", None, ["x"], "the name of an entity"),
+        ("instant", None, "2026-03-01T10:00", "an instant with a time of day and an offset"),
+        ("date", None, "2026-03-01T10:00Z", "a date, a month or a year"),
+        ("interval", None, {"from": "9", "to": "8"}, 'an interval {"from", "to"}, a date, a month or a year'),
+        ("boolean", None, "true", "true or false"),
+        ("place", None, {"lat": 100, "lon": 0}, 'the name of a place, or {"lat", "lon"}'),
+        ("json", None, {"a": 1}, "JSON that follows the schema"),
+    ],
+)  # fmt: skip
+async def test_a_wrong_value_is_refused_with_its_place_what_is_expected_and_why(
+    db, kind, unit, wrong, wanted
+):
+    await typed(db, "range", kind, unit=unit, schema='{"maxProperties":0}' if kind == "json" else None)
+
+    error = await refused(db, event(claim("fine", "note")), event(claim("fine", "note"), claim(wrong)))
+
+    assert error.code == "incorrect.wrong_value"
+    assert error.field == "events[1].claims[1].value"
+    assert error.expected == wanted
+    assert error.reason.startswith(f"{wanted} is expected: ")
+
+
+@pytest.mark.parametrize("stance", ["assert", "end", "retract", "dispute"])
+async def test_a_wrong_value_is_refused_whatever_the_stance(db, stance):
+    await typed(db, "range", "number", unit="km")
+
+    error = await refused(db, event(claim("5 kg", stance=stance)))
+
+    assert error.field == "events[0].claims[0].value"
+
+
+@pytest.mark.parametrize(
+    ("holder", "path"),
+    [
+        ({"targets": [{"event": "?", "entity": "box", "relation": "range", "value": "5 kg"}]}, "targets[0]"),
+        ({"targets": [{"event": "?", "value": "5 kg"}]}, "targets[0]"),
+        ({"winner": {"event": "?", "value": "5 kg"}, "targets": [{"event": "?"}]}, "winner"),
+    ],
+)
+async def test_a_wrong_value_by_which_something_is_named_is_refused(db, holder, path):
+    await typed(db, "range", "number", unit="km")
+    said = (await append(db, event(claim("5 km")))).event_ids[0]
+    holder = {
+        name: [each | {"event": said} for each in value] if name == "targets" else value | {"event": said}
+        for name, value in holder.items()
+    }
+    kind = "settlement" if "winner" in holder else "retraction"
+
+    error = await refused(db, event(kind=kind, text="No.", **holder))
+
+    assert error.field == f"events[0].{path}.value"
+
+
+async def test_a_wrong_value_of_an_input_is_refused(db):
+    await typed(db, "range", "number", unit="km")
+    said = (await append(db, event(claim("5 km")))).event_ids[0]
+    derived = claim("far", "note", inputs=[{"event": said, "value": "5 kg"}])
+
+    error = await refused(db, event(derived, kind="derivation", source_class="derived"))
+
+    assert error.field == "events[0].claims[0].inputs[0].value"
+
+
+@pytest.mark.parametrize("folded", [True, False])
+async def test_a_correction_without_a_key_is_held_against_what_its_target_is_on(db, folded):
+    await typed(db, "range", "number", unit="km")
+    said = (await append(db, event(claim("5 km")))).event_ids[0]
+    again = (
+        await append(db, event({"value": "6 km", "targets": [{"event": said}]}, kind="correction"))
+    ).event_ids[0]
+    if folded:
+        await fold_all(db)
+
+    for target in (said, again):
+        error = await refused(db, event({"value": "7 kg", "targets": [{"event": target}]}, kind="correction"))
+        assert error.field == "events[0].claims[0].value"
+    await append(db, event({"value": "7000 m", "targets": [{"event": again}]}, kind="correction"))
+    await fold_all(db)
+
+    assert (await ask(db)).resolution.value == "7000 m"
+
+
+async def test_a_correction_in_the_same_append_is_held_against_it_too(db):
+    await typed(db, "range", "number", unit="km")
+    first = event(claim("5 km"), source_event_id="a")
+    wrong = event({"value": "7 kg", "targets": [{"source_event_id": "a"}]}, kind="correction")
+
+    error = await refused(db, first, wrong)
+
+    assert error.field == "events[1].claims[0].value"
+
+
+async def test_a_correction_of_the_key_alone_takes_no_wrong_value_along(db):
+    await typed(db, "range", "number", unit="km")
+    said = (await append(db, event(claim("far away", "note")))).event_ids[0]
+
+    error = await refused(db, event(claim(targets=[{"event": said}]), kind="correction"))
+
+    assert error.field == "events[0].claims[0].value"
+
+
+async def test_what_was_read_out_of_a_text_is_held_against_its_relation(db):
+    await typed(db, "range", "number", unit="km")
+    said = event(text="The range is 5 km.")
+    event_id = (await append(db, said)).event_ids[0]
+    await fold_all(db, Reads("5 km"))
+
+    error = await refused(db, event({"value": "7 kg", "targets": [{"event": event_id}]}, kind="correction"))
+
+    assert error.field == "events[0].claims[0].value"
+
+
+class Reads(PlainProjector):
+    """Reads one value for the range out of any text."""
+
+    def __init__(self, value) -> None:
+        self.value = value
+
+    def project(self, event):
+        if event.draft.text is None:
+            return super().project(event)
+        draft = ClaimDraft.model_validate(claim(self.value))
+        spans = (Span(start=0, end=3),)
+        return [ProjectedClaim(ordinal=0, draft=draft, stance=Stance.ASSERT, spans=spans)]
+
+
+async def test_words_that_are_no_value_of_their_relation_are_no_claim(db):
+    await typed(db, "range", "number", unit="km")
+    await append(db, event(text="The range is a joke."))
+
+    report = await fold_all(db, Reads("a joke"))
+
+    assert (report.claims, report.unplaced) == (0, 0)
+    assert isinstance((await ask(db)).resolution, Missing)
+
+
+# --- races, and contracts that come later --------------------------------------------------------
+
+
+@pytest.fixture
+async def elsewhere(database, clock):
+    """Another process of the plane, with a memory of its own."""
+    made = log.open_database(
+        plane_url=database.backfill,
+        relay_url=database.relay,
+        master_key=MASTER_KEY,
+        clock=clock,
+        states_clock=True,
+    )
+    yield made
+    await made.close()
+
+
+async def test_a_contract_registered_elsewhere_holds_for_the_very_next_append(db, elsewhere):
+    await append(db, event(claim("anything", "note")))
+    await typed(elsewhere, "range", "number", unit="km")
+
+    # Not folded, and unknown to this process: the database says so under the lock.
+    await refused(db, event(claim("5 kg")))
+    await append(db, event(claim("5 km")))
+    await fold_all(elsewhere)
+    await typed(elsewhere, "weight", "number", unit="kg")
+
+    await refused(db, event(claim("5 km", "weight")))
+    await append(db, event(claim("5 kg", "weight")))
+
+
+async def test_no_wrong_value_slips_in_beside_a_registration(db, elsewhere):
+    for number in range(12):
+        relation = f"range{number}"
+
+        said, _ = await asyncio.gather(
+            append(db, event(claim("5 kg", relation))),
+            typed(elsewhere, relation, "number", unit="km"),
+            return_exceptions=True,
+        )
+        report = await fold_all(db)
+
+        # It came first, and the contract with it too late; or it was refused.
+        assert report.unplaced == 0
+        assert isinstance(said, WrongValue) == (report.refused_contracts == 0), said
+
+
+async def test_a_change_of_type_folds_what_was_said_before_and_reports_what_it_is_not(db):
+    for value in ("5 km", "a long way", "5000 m"):
+        await append(db, event(claim(value)))
+    await fold_all(db)
+    assert (await ask(db)).resolution.value == "5000 m"
+
+    await typed(db, "range", "number", unit="km", new_epoch=True)
+    await fold_all(db, events_max=1)
+
+    found = await ask(db)
+    assert found.view.epoch == 2
+    assert isinstance(found.resolution, Resolved)
+    assert len(found.resolution.claims) == 2
+    assert [unplaced.value for unplaced in found.unplaced] == ["a long way"]
+    await refused(db, event(claim("a long way")))
+
+
+async def test_what_is_wrong_is_passed_over_alike_in_any_batches(db, elsewhere):
+    values = ["a long way", "5 km", "far", "5000 m", "7 km"]
+    for value in values:
+        await append(db, event(claim(value), claim(value, "hops")))
+    await fold_all(db)
+    digests = []
+    for unit, events_max in (("km", 1), ("m", 2), ("km", 100)):
+        # Each is another contract, and so another epoch of the same log.
+        await typed(db, "range", "number", unit=unit, new_epoch=True)
+        await typed(db, "hops", "number", unit=unit, new_epoch=True, cardinality=Cardinality.MANY)
+        await fold_all(db, events_max=events_max)
+        found = await ask(db)
+        async with db.snapshot("acme") as conn:
+            cells = await conn.execute(
+                sa.text(
+                    "SELECT l.relation, lower(c.known), c.state, cardinality(c.claims) "
+                    "FROM cell c JOIN line l ON l.line = c.line WHERE l.epoch = :e ORDER BY 1, 2, 3, 4"
+                ),
+                {"e": found.view.epoch},
+            )
+            digests.append(([tuple(row) for row in cells], len(found.unplaced), found.resolution.value))
+            assert await ledger_digest(conn, found.view.epoch)
+
+    assert (await verify_cells(db, "acme")).problems == ()
+    assert digests[0] == digests[1] == digests[2]
+    assert digests[0][1:] == (2, "7 km")
+
+
+async def test_a_correction_with_a_wrong_value_withdraws_nothing_and_is_reported(db):
+    said = (await append(db, event(claim("5 km")))).event_ids[0]
+    await append(db, event({"value": "far", "targets": [{"event": said}]}, kind="correction"))
+    await fold_all(db)
+    await typed(db, "range", "number", unit="km", new_epoch=True)
+
+    report = await fold_all(db)
+
+    assert (await ask(db)).resolution.value == "5 km"
+    assert report.unplaced == 1
+
+
+async def test_a_repeat_of_what_was_accepted_before_is_no_wrong_value(db):
+    before = event(claim("a long way"), idempotency_key="k")
+    receipt = await append(db, before)
+    await fold_all(db)
+    await typed(db, "range", "number", unit="km", new_epoch=True)
+    await fold_all(db)
+
+    again = await append(db, before)
+
+    assert (again.repeated, again.commit) == (True, receipt.commit)
+    await refused(db, event(claim("a long way"), idempotency_key="another"))
+
+
+async def test_a_relation_that_takes_words_again_takes_them_at_once(db, elsewhere):
+    await typed(db, "range", "number", unit="km")
+    await append(db, event(claim("5 km")))
+    await fold_all(db)
+    await typed(elsewhere, "range", "text", new_epoch=True)
+    await fold_all(elsewhere)
+
+    # What this process remembers refuses it; what is in force does not.
+    await append(db, event(claim("a long way")))
+    await fold_all(db)
+
+    assert (await ask(db)).resolution.value == "a long way"
