@@ -9,6 +9,7 @@ recall, and never an answer about somebody else.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -16,8 +17,16 @@ from contracts.proposals import Proposal
 from contracts.trails import Question
 from contracts.views import View
 from discovery import grounded, speaks_of_self, spellings
-from ledger.log import TenantKeys
+from ledger.log import TenantKeys, last_erasure
 from ledger.resolve import claimed_on, first_users
+
+
+class _Known(NamedTuple):
+    """What was read up to a commit, and the last erasure then."""
+
+    erased: int
+    read_to: int
+    users: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +34,23 @@ class Users:
     """
     Who speaks as a user in a tenant, as far as the claims say: the first two, with their commits.
 
-    Kept between questions, since a claim of a folded commit never changes: each question reads
-    the claims that came since, and none once there are two.
+    Kept between questions, since a claim of a folded commit never changes until it is erased: each
+    question reads the claims that came since, and none once there are two. After an erasure it begins anew.
     """
 
-    _known: dict[tuple[str, int], tuple[int, tuple[tuple[str, int], ...]]] = field(default_factory=dict)
+    _known: dict[tuple[str, int], _Known] = field(default_factory=dict)
 
     async def single(self, conn: AsyncConnection, keys: TenantKeys, view: View) -> str | None:
         """Return the only one by the view's cut; None where there is none, or more than one."""
         place = (keys.tenant, view.epoch)
-        read_to, users = self._known.get(place, (0, ()))
+        erased = await last_erasure(conn)
+        known = self._known.get(place)
+        read_to, users = (0, ()) if known is None or known.erased != erased else (known.read_to, known.users)
         if len({actor for actor, _ in users}) < 2 and read_to < view.cut:  # noqa: PLR2004 - two are not one
             more = await first_users(conn, keys, epoch=view.epoch, after=read_to, cut=view.cut)
-            known = {actor for actor, _ in users}
-            users = (*users, *(user for user in more if user[0] not in known))[:2]
-            self._known[place] = (view.cut, users)
+            actors = {actor for actor, _ in users}
+            users = (*users, *(user for user in more if user[0] not in actors))[:2]
+            self._known[place] = _Known(erased=erased, read_to=view.cut, users=users)
         by_cut = [actor for actor, commit in users if commit <= view.cut]
         return by_cut[0] if len(by_cut) == 1 else None
 

@@ -187,6 +187,17 @@ async def head(conn: AsyncConnection) -> Head:
     )
 
 
+async def last_erasure(conn: AsyncConnection) -> int:
+    """
+    Return the commit of the last erasure of the transaction's tenant, 0 for none.
+
+    Whoever keeps in memory what events before it said has to read them anew.
+    """
+    table = _tables.erased
+    query = sa.select(sa.func.max(table.c.commit)).where(table.c.tenant == _this_tenant())
+    return int((await conn.execute(query)).scalar_one() or 0)
+
+
 async def serving(conn: AsyncConnection) -> Generation:
     """
     Return the newest visible generation of the transaction's tenant.

@@ -25,6 +25,8 @@ erased = sa.Table(
     sa.ForeignKeyConstraint(
         ["tenant", "commit"], ["commit.tenant", "commit.commit"], name="erased_of_commit"
     ),
+    # Whoever keeps something of the log in memory asks for the newest.
+    sa.Index("erased_by_commit", "tenant", "commit"),
 )
 
 # What is left of an erased claim, for every epoch; `commit` is that of its event.

@@ -10,6 +10,8 @@ CREATE TABLE erased (
     CONSTRAINT erased_of_commit FOREIGN KEY (tenant, commit) REFERENCES commit (tenant, commit)
 );
 
+CREATE INDEX erased_by_commit ON erased (tenant, commit);
+
 CREATE TABLE tombstone (
     tenant TEXT NOT NULL,
     position BIGINT NOT NULL,
