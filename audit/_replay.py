@@ -23,6 +23,7 @@ async def replay(path: QueryPath, db: Database, tenant: str, context_hash: str) 
 
     Raises:
         NotFound: No such context for this tenant, or no trail of it.
+        EpochDropped: What it was built from was deleted on purpose: there is no verdict any more.
         Unavailable: The database cannot be reached.
     """
     try:

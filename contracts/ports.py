@@ -80,7 +80,8 @@ class QueryPath(Protocol):
         Raises:
             IntegrityFault: Something read does not match its digest, seal or chain; `what` says
                 which part, in stable words.
-            NotFound: An event or an epoch that the trail names is gone.
+            NotFound: An event that the trail names is gone.
+            EpochDropped: The epoch that the trail names was dropped: nothing can be built or compared.
         """
         ...
 

@@ -48,6 +48,8 @@ class ContractRequest(Wire):
         default=None, ge=0, le=CONFLICT_WINDOW_MAX // timedelta(seconds=1)
     )
     normalizer: Literal["nfc_trim", "casefold", "words", "exact"] | None = None
+    new_epoch: bool = False
+    """Whether all events may be folded again where claims stand on the relation."""
 
     def contract(self) -> RelationContract:
         """Return the whole contract."""

@@ -16,8 +16,21 @@ class RoleStatus(Wire):
     restarts: int
 
 
+class BuildingStatus(Wire):
+    """Where an epoch stands that is being built beside the one that serves."""
+
+    epoch: int
+    cursor: int
+    lag: int
+    dead_letters: int
+
+
 class TenantStatus(Wire):
-    """Where a tenant's log and its serving epoch stand. `lag` is in commits."""
+    """
+    Where a tenant's log and its serving epoch stand. `lag` is in commits.
+
+    `projector` made the serving epoch; empty until something is folded.
+    """
 
     tenant: str
     head: int
@@ -25,6 +38,8 @@ class TenantStatus(Wire):
     epoch: int
     lag: int
     dead_letters: int
+    projector: str
+    building: BuildingStatus | None
 
 
 class StatusAnswer(Wire):

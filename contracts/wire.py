@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, SerializerFunctionWrapHan
 
 from contracts import limits
 from contracts._wire import Wire
+from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer, RegisteredAnswer
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
 from contracts.events import EventDraft, storable
 from contracts.relation_wire import ContractAnswer, ContractRequest
@@ -371,6 +372,8 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "contract-answer": ContractAnswer,
     "contract-request": ContractRequest,
     "doctor-answer": DoctorAnswer,
+    "drop-answer": DropAnswer,
+    "epochs-answer": EpochsAnswer,
     "erasure-answer": ErasureAnswer,
     "erasure-request": ErasureBody,
     "error-answer": ErrorAnswer,
@@ -379,7 +382,9 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "history-answer": HistoryAnswer,
     "import-answer": ImportAnswer,
     "ready-answer": ReadyAnswer,
+    "rebuild-answer": RebuildAnswer,
     "receipt-answer": ReceiptAnswer,
+    "registered-answer": RegisteredAnswer,
     "replay-answer": ReplayAnswer,
     "resolve-answer": ResolveAnswer,
     "scrub-answer": ScrubAnswer,

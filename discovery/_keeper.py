@@ -157,7 +157,11 @@ class Keeper:
         """Catch up with the log because somebody said that there is more of it."""
         with contextlib.suppress(NotFound):
             held = await self._hold(tenant)
-            epoch = max(held.index.claims, default=None)
+            epoch = None
+            if held.index.claims:
+                # The one that serves now, which may be another than the last question's.
+                async with self._db.snapshot(tenant) as conn:
+                    epoch = (await log.serving(conn)).epoch
             await asyncio.shield(self._read(tenant, held, epoch))
             self._work.set()
 
@@ -236,7 +240,7 @@ class Keeper:
         while True:
             async with self._db.snapshot(tenant) as conn:
                 keys = await log.tenant_keys(self._db, tenant, conn)
-                folded = await log.serving(conn)
+                folded = await log.folded_to(conn, epoch)
                 claims = await log.read_claims(
                     conn, keys, epoch=epoch, after_position=book.position, limit=PAGE_EVENTS_MAX
                 )
@@ -246,7 +250,7 @@ class Keeper:
                     await asyncio.sleep(0)
             if not claims:
                 # Folded in order: with nothing more to read, everything up to there was read.
-                book.complete_commit = max(book.complete_commit, folded.commit)
+                book.complete_commit = max(book.complete_commit, folded)
                 return
 
     # --- vectors --------------------------------------------------------------------------------

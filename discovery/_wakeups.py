@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 import structlog
@@ -37,20 +37,26 @@ WARM_TENANTS_MAX: Final = 32
 _SOCKET_SECONDS: Final = 10.0
 assert BLOCK_MS < 1_000 * _SOCKET_SECONDS
 
+_Head: TypeAlias = tuple[int, int | None]
+"""The last commit, and the epoch that serves."""
+
 _log = structlog.get_logger(__name__)
-_HEADS: Final = sa.text("SELECT tenant, commit FROM head ORDER BY recorded_at DESC, tenant")
+_HEADS: Final = sa.text(
+    "SELECT h.tenant, h.commit, e.epoch FROM head h LEFT JOIN epoch e ON e.tenant = h.tenant "
+    "AND e.state = 'serving' ORDER BY h.recorded_at DESC, h.tenant"
+)
 
 
 async def watch(db: log.Database, wake: Callable[[str], Awaitable[None]], *, hint: asyncio.Event) -> None:
     """
-    Call `wake` for each tenant whose head moved, until cancelled.
+    Call `wake` for each tenant whose head moved, or that another epoch serves, until cancelled.
 
     Args:
         db: The database.
         wake: Catches up with a tenant's log.
         hint: Set when it is worth looking at once.
     """
-    seen: dict[str, int] | None = None
+    seen: dict[str, _Head] | None = None
     while True:
         try:
             heads = await _heads(db)
@@ -113,10 +119,11 @@ async def _make_group(client: Redis) -> None:
             raise
 
 
-async def _heads(db: log.Database) -> Mapping[str, int]:
+async def _heads(db: log.Database) -> Mapping[str, _Head]:
     async with db.across_tenants() as conn:
-        return {row.tenant: row.commit for row in await conn.execute(_HEADS)}
+        return {row.tenant: (row.commit, row.epoch) for row in await conn.execute(_HEADS)}
 
 
-def _moved(seen: Mapping[str, int], heads: Mapping[str, int]) -> list[str]:
-    return [tenant for tenant, commit in heads.items() if commit > seen.get(tenant, 0)]
+def _moved(seen: Mapping[str, _Head], heads: Mapping[str, _Head]) -> list[str]:
+    # A tenant without a commit has nothing to read.
+    return [tenant for tenant, head in heads.items() if head[0] and head != seen.get(tenant)]

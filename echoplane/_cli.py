@@ -16,7 +16,7 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from contracts.errors import BadRequest, EchoplaneError
-from echoplane import _cli_ask, _cli_conformance, _cli_data, _cli_erase, _cli_relations, _cli_run
+from echoplane import _cli_ask, _cli_conformance, _cli_data, _cli_epochs, _cli_erase, _cli_relations, _cli_run
 from echoplane._cli_options import report
 from echoplane._failures import exit_code
 from echoplane._logging import configure_logging
@@ -36,6 +36,7 @@ _cli_run.register(app)
 _cli_data.register(app)
 _cli_ask.register(app)
 _cli_relations.register(app)
+_cli_epochs.register(app)
 _cli_conformance.register(app)
 _cli_erase.register(app)
 

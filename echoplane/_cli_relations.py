@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import BadRequest
 from contracts.relation_wire import ContractAnswer, ContractRequest
 from contracts.relations import RelationContract
@@ -33,20 +34,34 @@ def register_relation(
     file: Annotated[str, typer.Argument(help="A JSON object; `-` reads standard input.")],
     *,
     tenant: Tenant,
+    new_epoch: Annotated[
+        bool,
+        typer.Option("--new-epoch", help="Fold all events again where claims stand on the relation."),
+    ] = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
-    """Register a relation's contract, before anything is claimed on it. Exit 1 if a claim came first."""
+    """
+    Register a relation's contract. Exit 1 if a claim came in between.
+
+    Where claims stand on the relation, it is refused with what a change would mean; with `--new-epoch` all
+    events are folded again under it, and the command stays until that epoch serves.
+    """
     try:
-        contract = ContractRequest.model_validate_json(read_file(file)).contract()
+        request = ContractRequest.model_validate_json(read_file(file))
+        contract = request.contract()
     except ValidationError as error:
         raise refusal(error) from None
-    answer = run(_register(settings_for(data_dir), read_tenant(tenant), contract))
-    in_force = answer == ContractAnswer.of(contract, registered=True)
+    answer = run(
+        _register(
+            settings_for(data_dir), read_tenant(tenant), contract, new_epoch=new_epoch or request.new_epoch
+        )
+    )
+    in_force = answer.is_of(contract)
     if json:
         print_json(answer)
     elif in_force:
-        print_line(f"{answer.relation}: registered, {_words(answer)}")
+        print_line(f"{answer.relation}: registered in epoch {answer.epoch}, {_words(answer)}")
     else:
         print_line(f"{answer.relation}: NOT registered, a claim on it came first; {_words(answer)}")
     return EXIT_OK if in_force else EXIT_VERDICT_FALSE
@@ -67,10 +82,18 @@ def read_file(file: str) -> bytes:
         raise BadRequest(field="FILE", reason=f"cannot be read: {error.strerror}") from error
 
 
-async def _register(settings: Settings, tenant: str, contract: RelationContract) -> ContractAnswer:
+async def _register(
+    settings: Settings, tenant: str, contract: RelationContract, *, new_epoch: bool
+) -> RegisteredAnswer:
     async with with_plane(settings) as plane:
+        from echoplane._epochs import wait_serving  # noqa: PLC0415 - the ledger is slow to load
+
         await plane.make_tenant(tenant)
-        return await plane.register_contract(tenant, contract)
+        answer = await plane.register_contract(tenant, contract, new_epoch=new_epoch)
+        if not answer.building:
+            return answer
+        epoch = await wait_serving(plane, tenant, answer.epoch)
+        return answer.model_copy(update={"building": epoch.state == "building"})
 
 
 def list_relations(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:

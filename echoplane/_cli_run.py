@@ -124,6 +124,12 @@ def _print_status(answer: StatusAnswer) -> None:
             f"  {tenant.tenant:<24} {tenant.head:>8} {tenant.cursor:>8} {tenant.lag:>6} "
             f"{tenant.dead_letters:>5}  {tenant.epoch}"
         )
+        if tenant.building is not None:
+            next_one = tenant.building
+            print_line(
+                f"  {'':<24} {tenant.head:>8} {next_one.cursor:>8} {next_one.lag:>6} "
+                f"{next_one.dead_letters:>5}  {next_one.epoch} (building)"
+            )
 
 
 def doctor(*, data_dir: DataDir = None, json: Json = False) -> int:

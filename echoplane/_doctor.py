@@ -15,6 +15,7 @@ from echoplane._scrub import read_scrub
 from echoplane._settings import Settings
 from echoplane._status import read_status
 from echoplane._tokens import LOCAL_TOKEN_FILE
+from projection import RuleProjector
 
 RESTARTS_SUSPECT = 3
 LAG_SUSPECT_COMMITS = 1_000
@@ -142,7 +143,23 @@ def _check_tenants(status: StatusAnswer) -> Iterator[CheckAnswer]:
                 name,
                 f"an event after commit {tenant.cursor} cannot be projected and stops the fold before it",
                 "read the worker's log for its position; no skip can be recorded: "
-                "correct what projects it and restart",
+                "correct what projects it and restart, under another version with `echoplane rebuild`",
+            )
+        elif tenant.building is not None and tenant.building.dead_letters:
+            yield _bad(
+                name,
+                f"epoch {tenant.building.epoch}, which is being built, waits after commit "
+                f"{tenant.building.cursor} before an event that cannot be projected; epoch {tenant.epoch} "
+                "serves on",
+                "read the worker's log for its position; correct what projects it and restart, or change "
+                "the contract that brought this on",
+            )
+        elif tenant.building is None and tenant.projector not in {"", RuleProjector().version}:
+            yield _bad(
+                name,
+                f"was folded by projector {tenant.projector}; this one is {RuleProjector().version} and "
+                "folds nothing more of it",
+                f"echoplane rebuild --tenant {tenant.tenant}",
             )
         elif tenant.lag > LAG_SUSPECT_COMMITS:
             yield _bad(name, f"{tenant.lag} commits wait to be folded", "look again; if it does not shrink, "

@@ -6,6 +6,7 @@ from typing import Final
 
 from fastapi import APIRouter, Depends, Request
 
+from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import BadRequest
 from contracts.grants import Right
 from contracts.relation_wire import ContractAnswer, ContractRequest, ContractsAnswer
@@ -38,12 +39,12 @@ def add_relations(router: APIRouter, plane: Plane) -> None:
         dependencies=[Depends(no_parameters)],
         openapi_extra=json_body(ContractRequest),
     )
-    async def register(tenant: str, request: Request) -> ContractAnswer:
-        """Register how claims on a relation are decided, before anything is claimed on it."""
+    async def register(tenant: str, request: Request) -> RegisteredAnswer:
+        """Register how claims on a relation are decided; once some are, that takes a new epoch."""
         await authorized(plane, request, tenant, Right.ADMIN)
         body = await read_body(request, ContractRequest, bytes_max=CONTRACT_BYTES_MAX)
         contract = body.contract()
-        answer = await plane.register_contract(tenant, contract)
-        if answer != ContractAnswer.of(contract, registered=True):
+        answer = await plane.register_contract(tenant, contract, new_epoch=body.new_epoch)
+        if not answer.is_of(contract):
             raise BadRequest(field="relation", reason="a claim on it came first: it is passed over")
         return answer

@@ -26,6 +26,7 @@ from contracts.wire import (
     TenantAnswer,
 )
 from echoplane._http_calls import authorized, json_body, no_parameters, once_each, read_body
+from echoplane._http_epochs import add_epochs
 from echoplane._http_erasures import add_erasures
 from echoplane._http_metrics import Metrics
 from echoplane._requests import read_name, read_view
@@ -70,6 +71,7 @@ def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
     _add_health(router, plane, metrics)
     _add_tenants(router, plane)
     _add_events(router, plane, metrics)
+    add_epochs(router, plane)
     add_erasures(router, plane)
     _add_reads(router, plane)
     _add_questions(router, plane, metrics)

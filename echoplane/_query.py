@@ -29,6 +29,7 @@ from echoplane._reading import Users, read_question
 from ledger.closure import close
 from ledger.log import (
     Database,
+    check_not_dropped,
     event_keys,
     new_trail_id,
     read_events_by_id,
@@ -122,6 +123,8 @@ class Path:
 
     async def rebuild(self, *, tenant: str, trail: Trail) -> Rebuilt:
         """Run everything after `propose` again, from what a trail holds; see the port."""
+        async with self.database.snapshot(tenant) as connection:
+            await check_not_dropped(connection, tenant, trail.view.epoch)
         built = await self._build(
             tenant,
             question=trail.question,

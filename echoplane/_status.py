@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from contracts.errors import EchoplaneError, Unavailable
-from contracts.reports import RoleStatus, StatusAnswer, TenantStatus
+from contracts.reports import BuildingStatus, RoleStatus, StatusAnswer, TenantStatus
 from echoplane._clock import wall_clock
 from echoplane._embedded import find_servers
 from echoplane._folders import DataFolder
@@ -75,6 +75,15 @@ def tenant_status(one: Standing) -> TenantStatus:
         epoch=one.epoch,
         lag=one.head - one.cursor,
         dead_letters=one.dead_letters,
+        projector=one.projector_version,
+        building=BuildingStatus(
+            epoch=one.building,
+            cursor=one.building_cursor,
+            lag=one.head - one.building_cursor,
+            dead_letters=one.building_dead_letters,
+        )
+        if one.building
+        else None,
     )
 
 

@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from audit import replay
+from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import EchoplaneError, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant
@@ -51,6 +52,7 @@ from echoplane._state import Role
 from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
 from ledger import log as ledger_log
+from ledger.log import EpochState, list_epochs
 from ledger.resolve import history, pin, registered_contracts, resolve, usual_contract, verify_cells
 from ledger.write import register_contract, verify_claims
 from packing import ApproximateCounter
@@ -143,14 +145,16 @@ class Plane:
         """
         Return the request, made to wait for everything that is in the tenant's log now.
 
-        An ephemeral plane gets its worker only here, where there is something for it to fold.
+        One that names its generation waits for that alone. An ephemeral plane gets its worker only
+        here, where there is something for it to fold.
         """
-        async with self.database.snapshot(tenant) as connection:
-            commit = (await ledger_log.head(connection)).commit
-            folded = (await ledger_log.serving(connection)).commit
-        if folded < commit:
+        live = {EpochState.SERVING, EpochState.BUILDING}
+        epochs = [one for one in await list_epochs(self.database, tenant) if one.state in live]
+        if any(epoch.commit < epoch.head for epoch in epochs):
             await ask_for(self.settings, Role.WORKER)
-        return replace(request, min_commit=max(commit, request.min_commit or 0))
+        if request.generation is not None:
+            return request
+        return replace(request, min_commit=max(epochs[0].head, request.min_commit or 0))
 
     async def resolve(self, tenant: str, entity: str, relation: str, request: ViewRequest) -> ResolveAnswer:
         view = await pin(self.database, tenant, request, wait_ms=self.wait_ms)
@@ -167,21 +171,33 @@ class Plane:
             found = await history(connection, keys, entity, relation, epoch=view.epoch, cut=view.cut)
         return present.history_answer(found, relation=relation, view=view)
 
-    async def register_contract(self, tenant: str, contract: RelationContract) -> ContractAnswer:
+    async def register_contract(
+        self, tenant: str, contract: RelationContract, *, new_epoch: bool
+    ) -> RegisteredAnswer:
         """
         Register a contract and return the one that decides the relation from then on.
 
         It is another one where a claim on the relation came in between.
 
         Raises:
-            BadRequest: It cannot be applied, or there are claims on the relation already.
+            BadRequest: It cannot be applied.
+            RelationInUse: There are claims on the relation already, and `new_epoch` is not wanted.
         """
         # What is not folded yet may claim on the relation: it counts before the registration is tried.
         await pin(self.database, tenant, await self.after_last_commit(tenant, NEWEST), wait_ms=self.wait_ms)
-        await register_contract(
-            self.database, tenant, contract, stream="relations", actor_id="operator", grant=LOCAL_GRANT
+        registered = await register_contract(
+            self.database,
+            tenant,
+            contract,
+            stream="relations",
+            actor_id="operator",
+            grant=LOCAL_GRANT,
+            new_epoch=new_epoch,
         )
-        return await self.contract(tenant, contract.relation)
+        answer = ContractAnswer.of(contract, registered=True)
+        if not registered.building:
+            answer = await self.contract(tenant, contract.relation)
+        return RegisteredAnswer.of_epoch(answer, epoch=registered.epoch, building=registered.building)
 
     async def contract(self, tenant: str, relation: str) -> ContractAnswer:
         """Return the contract that decides a relation once everything in the log is folded."""

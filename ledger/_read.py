@@ -215,6 +215,13 @@ async def serving(conn: AsyncConnection) -> Generation:
     return Generation(epoch=row.epoch, commit=row.commit)
 
 
+async def folded_to(conn: AsyncConnection, epoch: int) -> int:
+    """Return the commit that an epoch of the transaction's tenant is folded to; 0 where there is none."""
+    table = _tables.epoch
+    query = sa.select(table.c.commit).where(table.c.tenant == _this_tenant(), table.c.epoch == epoch)
+    return await conn.scalar(query) or 0
+
+
 async def pending(db: Database) -> list[tuple[str, int]]:
     """Return the tenants whose log is not folded to its head, each with the commit it stands at."""
     table = _tables.outbox

@@ -25,6 +25,7 @@ class Standing:
     cursor: int
     epoch: int
     dead_letters: int
+    projector_version: str
     building: int
     building_cursor: int
     building_dead_letters: int
@@ -46,6 +47,7 @@ async def standings(db: Database) -> list[Standing]:
             sa.func.coalesce(serving.c.commit, 0).label("cursor"),
             sa.func.coalesce(serving.c.epoch, 0).label("epoch"),
             _stopping(serving).label("dead_letters"),
+            sa.func.coalesce(serving.c.projector_version, "").label("projector_version"),
             sa.func.coalesce(building.c.commit, 0).label("building_cursor"),
             sa.func.coalesce(building.c.epoch, 0).label("building"),
             _stopping(building).label("building_dead_letters"),
@@ -65,6 +67,7 @@ async def standings(db: Database) -> list[Standing]:
                 cursor=row.cursor,
                 epoch=row.epoch,
                 dead_letters=row.dead_letters,
+                projector_version=row.projector_version,
                 building=row.building,
                 building_cursor=row.building_cursor,
                 building_dead_letters=row.building_dead_letters,

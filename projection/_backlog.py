@@ -13,7 +13,8 @@ class Backlog:
     The projection's state over all tenants, from PostgreSQL alone.
 
     `lag_commits_max` is that of the tenant that is furthest behind; `stopped_tenants` are those
-    with an event that stops them.
+    with an event that stops them. Epochs that are being built delay no read and count apart:
+    `building_count`, and `stopped_building` for the tenants whose next epoch an event stops.
     """
 
     tenants_count: int
@@ -21,6 +22,8 @@ class Backlog:
     lag_commits_max: int
     dead_letters: int
     stopped_tenants: tuple[str, ...]
+    building_count: int
+    stopped_building: tuple[str, ...]
 
 
 async def backlog(db: Database) -> Backlog:
@@ -36,6 +39,8 @@ async def backlog(db: Database) -> Backlog:
         tenants_count=len(found),
         behind_count=sum(lag > 0 for lag in lags),
         lag_commits_max=max(lags, default=0),
-        dead_letters=sum(one.dead_letters for one in found),
+        dead_letters=sum(one.dead_letters + one.building_dead_letters for one in found),
         stopped_tenants=tuple(one.tenant for one in found if one.dead_letters),
+        building_count=sum(one.building > 0 for one in found),
+        stopped_building=tuple(one.tenant for one in found if one.building_dead_letters),
     )

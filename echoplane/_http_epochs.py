@@ -1,0 +1,52 @@
+"""The routes of epochs: which ones there are, folding the log again, and dropping what is retired."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer
+from contracts.errors import BadRequest
+from contracts.grants import LOCAL_GRANT, Right
+from echoplane._epochs import drop, epochs, rebuild
+from echoplane._http_calls import authorized, no_parameters
+from echoplane._wiring import Plane
+
+_DIGITS_MAX = 9
+
+
+def add_epochs(router: APIRouter, plane: Plane) -> None:
+    """Add the routes of epochs."""
+
+    @router.get("/v1/{tenant}/epochs", dependencies=[Depends(no_parameters)])
+    async def listed(tenant: str, request: Request) -> EpochsAnswer:
+        """All epochs: number, state, how far each is folded, and by which projector."""
+        await authorized(plane, request, tenant, Right.ASK)
+        return await epochs(plane, tenant)
+
+    @router.post("/v1/{tenant}/epochs", status_code=202, dependencies=[Depends(no_parameters)])
+    async def begun(tenant: str, request: Request, response: Response) -> RebuildAnswer:
+        """Fold the whole log again beside the epoch that serves. 200 if that is under way already."""
+        await authorized(plane, request, tenant, Right.ADMIN)
+        # The right is checked above; the event is the plane's own, so no actor need be granted.
+        answer = await rebuild(plane, tenant, grant=LOCAL_GRANT, actor_id="operator")
+        if not answer.begun:
+            response.status_code = 200
+        return answer
+
+    @router.delete("/v1/{tenant}/epochs/{epoch}", dependencies=[Depends(no_parameters)])
+    async def dropped(tenant: str, epoch: str, request: Request) -> DropAnswer:
+        """Delete what a retired epoch made of the log; it can be neither asked nor replayed from then on."""
+        await authorized(plane, request, tenant, Right.ADMIN)
+        return await drop(plane, tenant, read_epoch(epoch), grant=LOCAL_GRANT)
+
+
+def read_epoch(text: str) -> int:
+    """
+    Return the number of an epoch.
+
+    Raises:
+        BadRequest: It is none.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
+        raise BadRequest(field="epoch", reason="expected a number, such as 1")
+    return int(text)
