@@ -34,8 +34,8 @@ _RELATIONS: Final = sa.text(
 )
 _USERS: Final = sa.text(
     "SELECT u.actor, min(u.commit) AS commit FROM (SELECT c.commit, "
-    "convert_from(c.body, 'UTF8')::json #>> '{source,0}' AS actor, "
-    "convert_from(c.body, 'UTF8')::json #>> '{source,1}' AS class "
+    "convert_from(c.body, 'UTF8')::json #>> '{2,0}' AS actor, "
+    "convert_from(c.body, 'UTF8')::json #>> '{2,1}' AS class "
     "FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch AND c.commit > :after AND c.commit <= :cut"
     ") AS u WHERE u.class = :user GROUP BY u.actor ORDER BY 2, 1 LIMIT 2"
 )
