@@ -277,12 +277,12 @@ def _rounded(degrees: float) -> Decimal:
 # --- showing -------------------------------------------------------------------------------------
 
 
-def shown(value: Any) -> str:  # noqa: ANN401 — a value is any JSON
+def shown(value: Any) -> str | None:  # noqa: ANN401 — a value is any JSON
     """
-    Return a value as a person would write it: as it was said, whatever its relation makes of it.
+    Return a value as a person would write it, as it was said; None for what is plain JSON.
 
-    A number with its unit, an interval and a place are told by their shape; everything else that is
-    no text is JSON.
+    A number with its unit, an interval and a place are told by their shape, whatever relation they
+    are on: what a line of evidence says must not change when a contract does.
     """
     match value:
         case str():
@@ -297,7 +297,7 @@ def shown(value: Any) -> str:  # noqa: ANN401 — a value is any JSON
             at = f"{json.dumps(latitude)}, {json.dumps(longitude)}"
             return f"{value['name']} ({at})" if isinstance(value.get("name"), str) else at
         case _:
-            return json.dumps(value, ensure_ascii=False, sort_keys=True)
+            return None
 
 
 def with_unit(value: Any, contract: RelationContract) -> Any:  # noqa: ANN401 — a value is any JSON

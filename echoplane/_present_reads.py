@@ -25,8 +25,10 @@ from contracts.read_wire import (
     ValidityAnswer,
     ViewAnswer,
 )
+from contracts.relations import RelationContract
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolution, Resolved, ResolvedSet, Rival
 from contracts.times import format_instant
+from contracts.values import with_unit
 from contracts.views import View
 from ledger.resolve import Change, Difference, History, Joined, Pair, PinnedView, Rectangle, Stand
 
@@ -182,28 +184,28 @@ def pinned_answer(tenant: str, pinned: PinnedView) -> PinnedViewAnswer:
 
 
 def _outcome(resolution: KeyResolution) -> dict[str, Any]:
-    found = _stands(resolution.resolution)
+    found = _stands(resolution.resolution, resolution.contract)
     found["disputes"] = [claim_answer(claim) for claim in resolution.disputes]
     found["unplaced"] = [claim_answer(claim) for claim in resolution.unplaced]
     found["truncated"] = resolution.truncated
     return found
 
 
-def _stands(resolution: Resolution) -> dict[str, Any]:
+def _stands(resolution: Resolution, contract: RelationContract) -> dict[str, Any]:
     match resolution:
         case Resolved() as one:
             found = _found("resolved", claims=one.claims, superseded=one.superseded)
-            return found | {"value": one.value}
+            return found | {"value": with_unit(one.value, contract)}
         case ResolvedSet() as several:
-            return _set(several)
+            return _set(several, contract)
         case Missing() as missing:
             return _found("missing", superseded=missing.superseded, reason=missing.reason.value)
         case Conflict() as conflict:
             found = _found("conflict", superseded=conflict.superseded, reason=conflict.why)
-            return found | {"conflict": [_rival(rival) for rival in conflict.rivals]}
+            return found | {"conflict": [_rival(rival, contract) for rival in conflict.rivals]}
 
 
-def _set(several: ResolvedSet) -> dict[str, Any]:
+def _set(several: ResolvedSet, contract: RelationContract) -> dict[str, Any]:
     # A key whose every value is in dispute has none that stands: that is a conflict, not an empty set.
     outcome: Literal["resolved", "conflict"] = "resolved" if several.members else "conflict"
     found = _found(
@@ -215,10 +217,12 @@ def _set(several: ResolvedSet) -> dict[str, Any]:
         ],
         reason=None if several.members else several.disputed[0].why,
     )
-    found["values"] = [member.value for member in several.members]
+    found["values"] = [with_unit(member.value, contract) for member in several.members]
     found["values_count"], found["disputed_count"] = several.members_count, several.disputed_count
-    found["disputed"] = [_disputed_value(conflict) for conflict in several.disputed]
-    found["conflict"] = [_rival(rival) for conflict in several.disputed for rival in conflict.rivals]
+    found["disputed"] = [with_unit(_disputed_value(conflict), contract) for conflict in several.disputed]
+    found["conflict"] = [
+        _rival(rival, contract) for conflict in several.disputed for rival in conflict.rivals
+    ]
     return found
 
 
@@ -245,8 +249,9 @@ def _disputed_value(conflict: Conflict) -> Any:  # noqa: ANN401 - a value is any
     return next((rival.value for rival in conflict.rivals if not rival.ended), conflict.rivals[0].value)
 
 
-def _rival(rival: Rival) -> RivalAnswer:
-    return RivalAnswer(value=rival.value, ended=rival.ended, claim=claim_answer(rival.claim))
+def _rival(rival: Rival, contract: RelationContract) -> RivalAnswer:
+    value = with_unit(rival.value, contract)
+    return RivalAnswer(value=value, ended=rival.ended, claim=claim_answer(rival.claim))
 
 
 def _once(claims: Iterable[Claim]) -> list[ClaimAnswer]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from contracts.events import ClaimDraft, EventDraft, Stance, TargetDraft, ValidDraft
+from contracts.values import shown
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -47,7 +48,8 @@ def _words(text: str) -> str:
 
 
 def _value(value: Any) -> str:  # noqa: ANN401 -- values are any JSON
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    text = shown(value)
+    return json.dumps(value, sort_keys=True) if text is None else text
 
 
 def _claim(claim: ClaimDraft, stance: Stance) -> str:

@@ -17,9 +17,10 @@ from contracts.answers import Answer, AnswerStatus
 from contracts.claims import Claim
 from contracts.contexts import ClosureSet, ContextPack
 from contracts.proposals import Operation, Plan, Proposal
-from contracts.relations import Cardinality
+from contracts.relations import Cardinality, RelationContract
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.trails import Question
+from contracts.values import with_unit
 from contracts.views import View
 from realize._asking import asks_for_some, asks_what_occurred, fits, looks_back
 from realize._scope import asks_of_another, left_over, mean_another, shifts, untitled, words_in, words_of
@@ -85,7 +86,7 @@ def _answer(
 ) -> Answer:
     match key.resolution:
         case Conflict() as conflict:
-            rivals = [_rival(rival.value, ended=rival.ended) for rival in conflict.rivals]
+            rivals = _rivals(conflict, key.contract)
             return _conflict(question, pack, [conflict], value={"rivals": rivals}, why=conflict.why)
         case Missing(reason=reason):
             return _insufficient(reason.value, cites=about)
@@ -93,7 +94,7 @@ def _answer(
             if plan.operation in _OF_MANY:
                 # One value stands because later ones replace earlier ones there: that is no count.
                 return _evidence(pack, "not_many_valued")
-            return _answered(pack, [member], member.value)
+            return _answered(pack, [member], with_unit(member.value, key.contract))
         case ResolvedSet(members=members, disputed=disputed) as several:
             if (several.members_count, several.disputed_count) != (len(members), len(disputed)):
                 return _of_many(question, plan, key, pack, several)
@@ -136,7 +137,7 @@ def _of_set(
         if not members and not disputed:
             return _evidence(pack, "time_or_scope_not_resolved")
     members = sorted(members, key=lambda member: min(claim.position for claim in member.claims))
-    values = [member.value for member in members]
+    values = [with_unit(member.value, key.contract) for member in members]
     counts = plan.operation == Operation.COUNT
     if key.contract.cardinality == Cardinality.OCCURRENCE and asks_what_occurred(question.text):
         # "How many places": one that was visited twice is one place.
@@ -145,7 +146,7 @@ def _of_set(
             return _evidence(pack, "time_or_scope_not_resolved")
     if not disputed:
         return _answered(pack, members, len(values) if counts else values)
-    value = _range(members, disputed) if counts else _split(values, disputed)
+    value = _range(members, disputed) if counts else _split(values, disputed, key.contract)
     return _conflict(question, pack, disputed, value=value, why="members_disputed", members=members)
 
 
@@ -155,13 +156,12 @@ def _range(members: Sequence[Resolved], disputed: Sequence[Conflict]) -> dict[st
     return {"at_least": len(members) + certain, "at_most": len(members) + len(disputed)}
 
 
-def _split(values: list[Any], disputed: Sequence[Conflict]) -> dict[str, Any]:
-    rivals = [[_rival(rival.value, ended=rival.ended) for rival in each.rivals] for each in disputed]
-    return {"values": values, "disputed": rivals}
+def _split(values: list[Any], disputed: Sequence[Conflict], contract: RelationContract) -> dict[str, Any]:
+    return {"values": values, "disputed": [_rivals(conflict, contract) for conflict in disputed]}
 
 
-def _rival(value: Any, *, ended: bool) -> dict[str, Any]:  # noqa: ANN401 -- values are any JSON
-    return {"value": value, "ended": ended}
+def _rivals(conflict: Conflict, contract: RelationContract) -> list[dict[str, Any]]:
+    return [{"value": with_unit(rival.value, contract), "ended": rival.ended} for rival in conflict.rivals]
 
 
 def _all(members: Sequence[Resolved], rivals: Sequence[Any]) -> list[Any]:
