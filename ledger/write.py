@@ -9,7 +9,7 @@ Does not promise: that a claim is true, or stands. Ask `resolve`.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -32,6 +32,7 @@ from ledger._epochs import (
     building_epoch,
     cursor_of,
     drop_epoch,
+    is_building,
     take_over,
 )
 from ledger._folding import Folding
@@ -92,7 +93,8 @@ class FoldReport:
     """
     What one fold did. `commit` is where the epoch now stands, `head` the log's end.
 
-    `building` is the epoch that is still being built, be it this one or one beside it.
+    `building` is the epoch that is still being built, be it this one or one beside it; `built` says
+    what the same call did for it after this.
 
     `unplaced` counts claims that found nothing to act on, or no input; `refused_contracts` those
     that came after claims on their relation.
@@ -107,6 +109,7 @@ class FoldReport:
     unplaced: int
     refused_contracts: int
     building: int | None
+    built: FoldReport | None
 
     @property
     def is_at_head(self) -> bool:
@@ -138,7 +141,8 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
     Fold whole commits after the cursor, up to `events_max` events (one commit at least).
 
     The serving epoch goes first, so that reads stay fresh. Where it has nothing more to fold, or is
-    stopped, the one that is being built is folded, and takes over once it is at the head.
+    stopped, the one that is being built is folded in the same call, in a transaction of its own, and
+    takes over once it is at the head.
 
     Args:
         db: The database.
@@ -152,17 +156,30 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
         OtherProjector: The epoch was begun by another version of the projector.
         Unavailable: The database is down, or another fold of the tenant holds the cursor.
     """
+    report: FoldReport | None = None
     try:
         report = await _fold_epoch(db, tenant, projector, events_max=events_max, building=None)
-        building = report.building
-        if report.events or building is None:
-            return report
     except (Poisoned, OtherProjector):
-        building = await building_epoch(db, tenant)
-        if building is None:
+        if not await is_building(db, tenant):
             raise
-    events_max = min(events_max, BUILDING_EVENTS_MAX)
-    return await _fold_epoch(db, tenant, projector, events_max=events_max, building=building)
+    if report is not None and (report.building is None or report.commit < report.head):
+        return report
+    # At once, and not in the next call: a log that grows all the time would always leave that something
+    # to fold for the serving epoch.
+    return await _build(db, tenant, projector, events_max=events_max, beside=report)
+
+
+async def _build(
+    db: Database, tenant: str, projector: Projector, *, events_max: int, beside: FoldReport | None
+) -> FoldReport:
+    """Fold the epoch that is being built, and report it with what was folded of the serving one."""
+    building, is_stopped = await building_epoch(db, tenant)
+    # Before an event that could not be folded, it is looked at again, and nothing is read beyond.
+    events_max = 1 if is_stopped else min(events_max, BUILDING_EVENTS_MAX)
+    built = await _fold_epoch(db, tenant, projector, events_max=events_max, building=building)
+    if beside is None or not beside.events:
+        return built
+    return replace(beside, building=built.building, built=built)
 
 
 async def _fold_epoch(
@@ -208,6 +225,7 @@ async def _fold_singly(
             report = FoldReport(
                 tenant=tenant, epoch=cursor.epoch, commit=cursor.commit, head=cursor.commit + 1,
                 events=events, claims=claims, unplaced=0, refused_contracts=0, building=building,
+                built=None,
             )  # fmt: skip
             return report, _Poison(position=cursor.position + 1, error=error_name(error))
         events, claims = events + done.events, claims + done.claims
@@ -263,6 +281,7 @@ async def _fold(
         unplaced=len(folding.unplaced),
         refused_contracts=late,
         building=None if took_over else head.building,
+        built=None,
     )
     return report, batch.poison
 

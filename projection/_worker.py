@@ -216,7 +216,8 @@ class _Worker:
             return None
         except Poisoned as error:
             # Recorded by the ledger, and in health: the message has done its work.
-            log.error("fold_poisoned", position=error.position, error=error.error)  # noqa: TRY400 — a trace may quote content
+            where = {"epoch": error.epoch, "position": error.position}
+            log.error("fold_poisoned", **where, error=error.error)  # noqa: TRY400 — a trace may quote content
             return True
         except Incorrect as error:
             log.warning("fold_refused", error=error.code)
@@ -228,13 +229,16 @@ class _Worker:
             # Acknowledged: the outbox keeps the tenant, and the relay sends it again, ever less often.
             log.error("fold_failed", error=type(error).__name__)  # noqa: TRY400 — as above
             return True
-        log.info(
-            "folded", epoch=report.epoch, commit=report.commit, head=report.head, events_count=report.events,
-            claims_count=report.claims, unplaced_count=report.unplaced,
-            refused_contracts_count=report.refused_contracts,
-            duration_ms=round((clock() - started) * 1_000),
-        )  # fmt: skip
-        self.events_max = next_batch(self.events_max, events=report.events, seconds=clock() - started)
+        done = [report] if report.built is None else [report, report.built]
+        for one in done:
+            log.info(
+                "folded", epoch=one.epoch, commit=one.commit, head=one.head, events_count=one.events,
+                claims_count=one.claims, unplaced_count=one.unplaced, building=report.building,
+                refused_contracts_count=one.refused_contracts,
+                duration_ms=round((clock() - started) * 1_000),
+            )  # fmt: skip
+        events = sum(one.events for one in done)
+        self.events_max = next_batch(self.events_max, events=events, seconds=clock() - started)
         return report.is_at_head
 
     async def _send_again(self, tenants: Iterable[str]) -> None:

@@ -369,7 +369,9 @@ async def test_appends_that_come_meanwhile_go_to_both_and_the_serving_one_is_fre
 
     report = await fold(db, "acme", PlainProjector(), events_max=2)
 
-    assert (report.epoch, report.is_at_head) == (1, False)
+    assert (report.epoch, report.events, report.is_at_head) == (1, 1, False)
+    # Both in one call: a log that never stands still must not keep the next epoch waiting.
+    assert (report.built.epoch, report.built.events) == (2, 2)
     assert (await ask(db, min_commit=8)).value == "news"
     await fold_all(db, events_max=2)
     assert await states(db) == [(1, "retired", 8), (2, "serving", 8)]

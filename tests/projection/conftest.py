@@ -122,12 +122,12 @@ class Plane:
         await asyncio.sleep(2 * SWEEP_SECONDS)
         await self.acknowledged()
 
-    async def digest(self, tenant):
+    async def digest(self, tenant, *, epoch=1):
         async with self.db.snapshot(tenant) as conn:
-            return await ledger_digest(conn, 1)
+            return await ledger_digest(conn, epoch)
 
-    async def quiet_digest(self, tenant):
-        """Fold the same log anew, at once and undisturbed, and return the digest of that."""
+    async def quiet_digest(self, tenant, *, epoch=1):
+        """Fold the same log anew, into the epoch that serves, undisturbed, and return the digest of that."""
         with psycopg.connect(self.superuser) as connection:
             # No role of the plane may unfold: cells are immutable, and this is a test's own doing.
             connection.execute("SET session_replication_role = replica")
@@ -136,7 +136,7 @@ class Plane:
             connection.execute("UPDATE epoch SET commit = 0, position = 0 WHERE tenant = %s", [tenant])
         while not (await fold(self.db, tenant, RuleProjector(), events_max=FOLD_EVENTS_MAX)).is_at_head:
             pass
-        return await self.digest(tenant)
+        return await self.digest(tenant, epoch=epoch)
 
 
 @pytest.fixture
