@@ -1,10 +1,12 @@
-"""The rows that a fold makes: claims, what they reach, lines and cells, each kind written at one go."""
+"""The rows that a fold makes: claims while it reads them, then what they reach, lines and cells."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -56,6 +58,10 @@ _CELLS: Final = sa.text(
 )
 
 
+CLAIMS_SENT: Final = 256
+"""Claims in one statement: few enough that a socket takes them at once."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
     """Writes rows of one tenant and epoch, in the caller's transaction."""
@@ -64,25 +70,30 @@ class Rows:
     keys: TenantKeys
     epoch: int
 
-    async def claims(self, claims: Sequence[Claim]) -> None:
-        """Write claims, sealed."""
-        if not claims:
-            return
+    def claims(self) -> ClaimStream:
+        """Return what writes claims, sealed, while more of them are made."""
+        return ClaimStream(self)
+
+    def claim_values(self, claims: Sequence[Claim]) -> dict[str, str | int]:
+        """Return the parameters of a statement that writes claims."""
         rows = [row_of(claim, tenant=self.keys.tenant, keys=self.keys) for claim in claims]
-        await self._execute(
-            _CLAIMS,
-            epoch=self.epoch,
-            claim_ids=binaries(row["claim_id"] for row in rows),
-            positions=numbers(row["position"] for row in rows),
-            ordinals=numbers(row["ordinal"] for row in rows),
-            commits=numbers(row["commit"] for row in rows),
-            event_ids=texts(row["event_id"] for row in rows),
-            entities=texts(row["entity"] for row in rows),
-            relations=texts(row["relation"] for row in rows),
-            stances=texts(row["stance"] for row in rows),
-            bodies=binaries(row["body"] for row in rows),
-            seals=binaries(row["seal"] for row in rows),
-        )
+        return {
+            "epoch": self.epoch,
+            "claim_ids": binaries(row["claim_id"] for row in rows),
+            "positions": numbers(row["position"] for row in rows),
+            "ordinals": numbers(row["ordinal"] for row in rows),
+            "commits": numbers(row["commit"] for row in rows),
+            "event_ids": texts(row["event_id"] for row in rows),
+            "entities": texts(row["entity"] for row in rows),
+            "relations": texts(row["relation"] for row in rows),
+            "stances": texts(row["stance"] for row in rows),
+            "bodies": binaries(row["body"] for row in rows),
+            "seals": binaries(row["seal"] for row in rows),
+        }
+
+    async def write_claims(self, values: Mapping[str, str | int]) -> None:
+        """Write claims by what `claim_values` returned."""
+        await self._execute(_CLAIMS, **values)
 
     async def reach(self, reached: Mapping[str, set[Key]], claims: Sequence[Claim]) -> None:
         """Write which keys these claims bear on beside their own, by claim id."""
@@ -161,3 +172,51 @@ class Rows:
 
 def _stored(tail: Tail | None) -> bytes | None:
     return None if tail is None else tail.stored()
+
+
+class ClaimStream:
+    """
+    Claims on their way into their table: the server stores some while the fold makes the next.
+
+    The connection is busy from `take` on, until `arrived` or the end of the stream.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._waiting: list[Claim] = []
+        self._sent: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            await self.arrived()
+        elif self._sent is not None:
+            # A transaction can only be given up when its last statement has ended, however it did.
+            await asyncio.gather(self._sent, return_exceptions=True)
+
+    async def take(self, claims: Sequence[Claim]) -> None:
+        """Write claims, sooner or later."""
+        self._waiting += claims
+        while len(self._waiting) >= CLAIMS_SENT:
+            chunk, self._waiting = self._waiting[:CLAIMS_SENT], self._waiting[CLAIMS_SENT:]
+            await self._send(chunk)
+
+    async def arrived(self) -> None:
+        """Wait until everything that was taken is written."""
+        if self._waiting:
+            chunk, self._waiting = self._waiting, []
+            await self._send(chunk)
+        if self._sent is not None:
+            await self._sent
+
+    async def _send(self, claims: Sequence[Claim]) -> None:
+        values = self._rows.claim_values(claims)
+        if self._sent is not None:
+            await self._sent
+        self._sent = asyncio.create_task(self._rows.write_claims(values))
+        # Let it leave, before the fold takes the thread again.
+        await asyncio.sleep(0)

@@ -36,6 +36,7 @@ from ledger._epochs import (
     take_over,
 )
 from ledger._folding import Folding
+from ledger._garbage import uncollected
 from ledger._keys import TenantKeys
 from ledger._poison import bury, error_name, forget_passed
 from ledger._read import read_events
@@ -50,7 +51,7 @@ from ledger._registry import (
     store_contract,
 )
 from ledger._relations import Contracts
-from ledger._rows import Rows
+from ledger._rows import ClaimStream, Rows
 from ledger._tenants import tenant_keys
 from ledger._verify_claims import ClaimsReport, verify_claims
 from ledger._world import Reader
@@ -187,7 +188,8 @@ async def _fold_epoch(
 ) -> FoldReport:
     """Fold one epoch: one that is being built, else, or where it is no more, the serving one."""
     try:
-        report, poison = await _fold(db, tenant, projector, events_max=events_max, building=building)
+        with uncollected():
+            report, poison = await _fold(db, tenant, projector, events_max=events_max, building=building)
     except _WRITING_FAILED as error:
         report, poison = await _fold_singly(
             db, tenant, projector, events_max=events_max, building=building, error=error
@@ -247,11 +249,11 @@ async def _fold(
         reader = Reader(conn=conn, keys=keys, epoch=cursor.epoch, cut=cursor.commit)
         cells = Cells(conn=conn, keys=keys, epoch=cursor.epoch)
         contracts = await contracts_at(reader)
-        projected, late = await _project(reader, batch, projector, contracts)
+        rows = Rows(conn=conn, keys=keys, epoch=cursor.epoch)
+        async with rows.claims() as stream:
+            projected, late = await _project(reader, batch, projector, contracts, stream)
         folding = Folding(reader, cells, contracts)
         claims = await _apply(folding, batch, projected)
-        rows = Rows(conn=conn, keys=keys, epoch=cursor.epoch)
-        await rows.claims(claims)
         await rows.reach(folding.reach, claims)
         await rows.lines(folding.lines)
         for commit, found in projected.items():
@@ -332,10 +334,12 @@ class _Projected:
 
 
 async def _project(
-    reader: Reader, batch: _Batch, projector: Projector, contracts: Contracts
+    reader: Reader, batch: _Batch, projector: Projector, contracts: Contracts, stream: ClaimStream
 ) -> tuple[dict[int, _Projected], int]:
     """
     Project commit by commit, as far as no event is poison; and count contracts that came too late.
+
+    The claims of each whole commit go on to be written.
 
     A contract comes too late where claims on its relation were made before: every fold of this
     epoch passes it over.
@@ -351,6 +355,7 @@ async def _project(
         for event in events:
             try:
                 if event.draft.kind == Kind.RELATION:
+                    await stream.arrived()
                     contract = await contract_taken(reader, event)
                     if contract is None:
                         continue
@@ -372,6 +377,7 @@ async def _project(
                 return projected, late
         used |= {claim.relation for claim in found.claims}
         projected[commit] = found
+        await stream.take(found.claims)
     return projected, late
 
 
