@@ -16,9 +16,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.errors import RelationInUse
+from contracts.errors import LimitExceeded, RelationInUse
 from contracts.events import Event, Receipt
 from contracts.grants import Grant, Right
+from contracts.limits import CONTRACTS_MAX
 from contracts.relations import RelationContract
 from ledger import _tables
 from ledger._append import append_within
@@ -82,6 +83,7 @@ async def register_contract(
     Raises:
         BadRequest: It cannot be applied, with the field and the reason.
         RelationInUse: There are claims on the relation, and `new_epoch` was not asked for.
+        LimitExceeded: The tenant has registered contracts of as many relations as it may.
         Forbidden: The grant lacks the right.
         Unavailable: Unknown whether registered; registering it again is safe.
     """
@@ -90,7 +92,11 @@ async def register_contract(
     async with db.tenant(tenant) as conn:
         live = await lock_live(conn, tenant)
         keys = await tenant_keys(db, tenant, conn)
-        last = await _last(conn, keys, live, contract.relation)
+        logged = await registered_in_log(conn, keys)
+        relations = {one.contract.relation for one in logged} | {contract.relation}
+        if len(relations) > CONTRACTS_MAX:
+            raise LimitExceeded(limit="CONTRACTS_MAX", allowed=CONTRACTS_MAX, given=len(relations))
+        last = await _last(conn, keys, live, contract.relation, logged)
         if last is not None and last.contract == contract:
             to_come = last.epoch is not None and last.epoch > live.serving
             return ContractReceipt(
@@ -115,11 +121,13 @@ async def register_contract(
     return registered
 
 
-async def _last(conn: AsyncConnection, keys: TenantKeys, live: Live, relation: str) -> Registered | None:
+async def _last(
+    conn: AsyncConnection, keys: TenantKeys, live: Live, relation: str, logged: Sequence[Registered]
+) -> Registered | None:
     """Return the contract that a relation got last, of those that the fold did not pass over."""
     bound = {"tenant": keys.tenant, "epoch": live.serving, "relation": relation}
     stored = (await conn.execute(_STORED, bound)).one()
-    for one in reversed(await registered_in_log(conn, keys)):
+    for one in reversed(logged):
         commit = one.event.commit
         if one.contract.relation == relation and (
             one.epoch is not None or commit > stored.folded or commit == stored.commit

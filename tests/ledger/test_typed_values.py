@@ -66,7 +66,7 @@ async def fold_all(db, projector=None, *, events_max=100):
     unplaced = 0
     while True:
         report = await fold(db, "acme", projector or PlainProjector(), events_max=events_max)
-        unplaced += report.unplaced
+        unplaced += report.unplaced + (report.built.unplaced if report.built else 0)
         if report.is_at_head:
             return replace(report, unplaced=unplaced)
 
