@@ -2,86 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-import sqlalchemy as sa
 
-from contracts.claims import ProjectedClaim, Span
-from contracts.errors import WrongValue
-from contracts.events import ClaimDraft, EventDraft, Stance
-from contracts.grants import LOCAL_GRANT
-from contracts.relations import Cardinality, ValueType
+from contracts.relations import Cardinality
 from contracts.resolutions import Missing, Resolved, ResolvedSet
-from contracts.views import ViewRequest
-from ledger import log
-from ledger._relations import unregistered
-from ledger.resolve import pin, resolve, verify_cells
-from ledger.write import fold, ledger_digest, register_contract
-from tests.ledger.conftest import MASTER_KEY
-from tests.ledger.scenario_logs import PlainProjector
-
-NEWEST = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
-
-
-async def typed(db, relation, kind, *, unit=None, schema=None, new_epoch=False, **fields):
-    contract = replace(unregistered(relation), value_type=ValueType(kind), unit=unit, schema=schema, **fields)
-    return await register_contract(
-        db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT, new_epoch=new_epoch
-    )
-
-
-def event(*claims, source="r1", kind="claim", source_class="sensor", **fields):
-    actor = {"id": source, "class": source_class}
-    form = {"stream": "s", "kind": kind, "actor": actor, "claims": list(claims)}
-    return EventDraft.model_validate(form | fields)
-
-
-def claim(value=None, relation="range", **fields):
-    given = {} if value is None else {"value": value}
-    return {"entity": "box", "relation": relation, **given, **fields}
-
-
-async def append(db, *events):
-    return await log.append(db, "acme", events, grant=LOCAL_GRANT)
-
-
-async def refused(db, *events):
-    """Append what must be refused, and see that nothing was written."""
-    before = await head(db)
-    with pytest.raises(WrongValue) as caught:
-        await append(db, *events)
-    assert await head(db) == before
-    return caught.value
-
-
-async def head(db):
-    async with db.snapshot("acme") as conn:
-        return await log.head(conn)
-
-
-async def fold_all(db, projector=None, *, events_max=100):
-    unplaced = 0
-    while True:
-        report = await fold(db, "acme", projector or PlainProjector(), events_max=events_max)
-        unplaced += report.unplaced + (report.built.unplaced if report.built else 0)
-        if report.is_at_head:
-            return replace(report, unplaced=unplaced)
-
-
-async def ask(db, relation="range", *, request=NEWEST):
-    view = await pin(db, "acme", request, wait_ms=0)
-    async with db.snapshot("acme") as conn:
-        keys = await log.tenant_keys(db, "acme", conn)
-        return await resolve(conn, keys, view, "box", relation)
-
-
-async def open_cells(db):
-    async with db.snapshot("acme") as conn:
-        return await conn.scalar(sa.text("SELECT count(*) FROM cell WHERE upper_inf(known)"))
-
+from tests.ledger.typed import Reads, append, ask, claim, event, fold_all, open_cells, refused, typed
 
 # --- equal values --------------------------------------------------------------------------------
 
@@ -284,20 +211,6 @@ async def test_what_was_read_out_of_a_text_is_held_against_its_relation(db):
     assert error.field == "events[0].claims[0].value"
 
 
-class Reads(PlainProjector):
-    """Reads one value for the range out of any text."""
-
-    def __init__(self, value) -> None:
-        self.value = value
-
-    def project(self, event):
-        if event.draft.text is None:
-            return super().project(event)
-        draft = ClaimDraft.model_validate(claim(self.value))
-        spans = (Span(start=0, end=3),)
-        return [ProjectedClaim(ordinal=0, draft=draft, stance=Stance.ASSERT, spans=spans)]
-
-
 async def test_words_that_are_no_value_of_their_relation_are_no_claim(db):
     await typed(db, "range", "number", unit="km")
     await append(db, event(text="The range is a joke."))
@@ -306,134 +219,3 @@ async def test_words_that_are_no_value_of_their_relation_are_no_claim(db):
 
     assert (report.claims, report.unplaced) == (0, 0)
     assert isinstance((await ask(db)).resolution, Missing)
-
-
-# --- races, and contracts that come later --------------------------------------------------------
-
-
-@pytest.fixture
-async def elsewhere(database, clock):
-    """Another process of the plane, with a memory of its own."""
-    made = log.open_database(
-        plane_url=database.backfill,
-        relay_url=database.relay,
-        master_key=MASTER_KEY,
-        clock=clock,
-        states_clock=True,
-    )
-    yield made
-    await made.close()
-
-
-async def test_a_contract_registered_elsewhere_holds_for_the_very_next_append(db, elsewhere):
-    await append(db, event(claim("anything", "note")))
-    await typed(elsewhere, "range", "number", unit="km")
-
-    # Not folded, and unknown to this process: the database says so under the lock.
-    await refused(db, event(claim("5 kg")))
-    await append(db, event(claim("5 km")))
-    await fold_all(elsewhere)
-    await typed(elsewhere, "weight", "number", unit="kg")
-
-    await refused(db, event(claim("5 km", "weight")))
-    await append(db, event(claim("5 kg", "weight")))
-
-
-async def test_no_wrong_value_slips_in_beside_a_registration(db, elsewhere):
-    for number in range(12):
-        relation = f"range{number}"
-
-        said, _ = await asyncio.gather(
-            append(db, event(claim("5 kg", relation))),
-            typed(elsewhere, relation, "number", unit="km"),
-            return_exceptions=True,
-        )
-        report = await fold_all(db)
-
-        # It came first, and the contract with it too late; or it was refused.
-        assert report.unplaced == 0
-        assert isinstance(said, WrongValue) == (report.refused_contracts == 0), said
-
-
-async def test_a_change_of_type_folds_what_was_said_before_and_reports_what_it_is_not(db):
-    for value in ("5 km", "a long way", "5000 m"):
-        await append(db, event(claim(value)))
-    await fold_all(db)
-    assert (await ask(db)).resolution.value == "5000 m"
-
-    await typed(db, "range", "number", unit="km", new_epoch=True)
-    await fold_all(db, events_max=1)
-
-    found = await ask(db)
-    assert found.view.epoch == 2
-    assert isinstance(found.resolution, Resolved)
-    assert len(found.resolution.claims) == 2
-    assert [unplaced.value for unplaced in found.unplaced] == ["a long way"]
-    await refused(db, event(claim("a long way")))
-
-
-async def test_what_is_wrong_is_passed_over_alike_in_any_batches(db, elsewhere):
-    values = ["a long way", "5 km", "far", "5000 m", "7 km"]
-    for value in values:
-        await append(db, event(claim(value), claim(value, "hops")))
-    await fold_all(db)
-    digests = []
-    for unit, events_max in (("km", 1), ("m", 2), ("km", 100)):
-        # Each is another contract, and so another epoch of the same log.
-        await typed(db, "range", "number", unit=unit, new_epoch=True)
-        await typed(db, "hops", "number", unit=unit, new_epoch=True, cardinality=Cardinality.MANY)
-        await fold_all(db, events_max=events_max)
-        found = await ask(db)
-        async with db.snapshot("acme") as conn:
-            cells = await conn.execute(
-                sa.text(
-                    "SELECT l.relation, lower(c.known), c.state, cardinality(c.claims) "
-                    "FROM cell c JOIN line l ON l.line = c.line WHERE l.epoch = :e ORDER BY 1, 2, 3, 4"
-                ),
-                {"e": found.view.epoch},
-            )
-            digests.append(([tuple(row) for row in cells], len(found.unplaced), found.resolution.value))
-            assert await ledger_digest(conn, found.view.epoch)
-
-    assert (await verify_cells(db, "acme")).problems == ()
-    assert digests[0] == digests[1] == digests[2]
-    assert digests[0][1:] == (2, "7 km")
-
-
-async def test_a_correction_with_a_wrong_value_withdraws_nothing_and_is_reported(db):
-    said = (await append(db, event(claim("5 km")))).event_ids[0]
-    await append(db, event({"value": "far", "targets": [{"event": said}]}, kind="correction"))
-    await fold_all(db)
-    await typed(db, "range", "number", unit="km", new_epoch=True)
-
-    report = await fold_all(db)
-
-    assert (await ask(db)).resolution.value == "5 km"
-    assert report.unplaced == 1
-
-
-async def test_a_repeat_of_what_was_accepted_before_is_no_wrong_value(db):
-    before = event(claim("a long way"), idempotency_key="k")
-    receipt = await append(db, before)
-    await fold_all(db)
-    await typed(db, "range", "number", unit="km", new_epoch=True)
-    await fold_all(db)
-
-    again = await append(db, before)
-
-    assert (again.repeated, again.commit) == (True, receipt.commit)
-    await refused(db, event(claim("a long way"), idempotency_key="another"))
-
-
-async def test_a_relation_that_takes_words_again_takes_them_at_once(db, elsewhere):
-    await typed(db, "range", "number", unit="km")
-    await append(db, event(claim("5 km")))
-    await fold_all(db)
-    await typed(elsewhere, "range", "text", new_epoch=True)
-    await fold_all(elsewhere)
-
-    # What this process remembers refuses it; what is in force does not.
-    await append(db, event(claim("a long way")))
-    await fold_all(db)
-
-    assert (await ask(db)).resolution.value == "a long way"

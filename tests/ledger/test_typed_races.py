@@ -1,0 +1,145 @@
+"""No registration lets a wrong value in, and one that a later contract makes wrong poisons nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import sqlalchemy as sa
+
+from contracts.errors import WrongValue
+from contracts.relations import Cardinality
+from contracts.resolutions import Resolved
+from ledger import log
+from ledger.resolve import verify_cells
+from ledger.write import ledger_digest
+from tests.ledger.conftest import MASTER_KEY
+from tests.ledger.typed import append, ask, claim, event, fold_all, refused, typed
+
+
+@pytest.fixture
+async def elsewhere(database, clock):
+    """Another process of the plane, with a memory of its own."""
+    made = log.open_database(
+        plane_url=database.backfill,
+        relay_url=database.relay,
+        master_key=MASTER_KEY,
+        clock=clock,
+        states_clock=True,
+    )
+    yield made
+    await made.close()
+
+
+async def test_a_contract_registered_elsewhere_holds_for_the_very_next_append(db, elsewhere):
+    await append(db, event(claim("anything", "note")))
+    await typed(elsewhere, "range", "number", unit="km")
+
+    # Not folded, and unknown to this process: the database says so under the lock.
+    await refused(db, event(claim("5 kg")))
+    await append(db, event(claim("5 km")))
+    await fold_all(elsewhere)
+    await typed(elsewhere, "weight", "number", unit="kg")
+
+    await refused(db, event(claim("5 km", "weight")))
+    await append(db, event(claim("5 kg", "weight")))
+
+
+async def test_no_wrong_value_slips_in_beside_a_registration(db, elsewhere):
+    for number in range(12):
+        relation = f"range{number}"
+
+        said, _ = await asyncio.gather(
+            append(db, event(claim("5 kg", relation))),
+            typed(elsewhere, relation, "number", unit="km"),
+            return_exceptions=True,
+        )
+        report = await fold_all(db)
+
+        # It came first, and the contract with it too late; or it was refused.
+        assert report.unplaced == 0
+        assert isinstance(said, WrongValue) == (report.refused_contracts == 0), said
+
+
+async def test_a_change_of_type_folds_what_was_said_before_and_reports_what_it_is_not(db):
+    for value in ("5 km", "a long way", "5000 m"):
+        await append(db, event(claim(value)))
+    await fold_all(db)
+    assert (await ask(db)).resolution.value == "5000 m"
+
+    await typed(db, "range", "number", unit="km", new_epoch=True)
+    await fold_all(db, events_max=1)
+
+    found = await ask(db)
+    assert found.view.epoch == 2
+    assert isinstance(found.resolution, Resolved)
+    assert len(found.resolution.claims) == 2
+    assert [unplaced.value for unplaced in found.unplaced] == ["a long way"]
+    await refused(db, event(claim("a long way")))
+
+
+async def test_what_is_wrong_is_passed_over_alike_in_any_batches(db, elsewhere):
+    values = ["a long way", "5 km", "far", "5000 m", "7 km"]
+    for value in values:
+        await append(db, event(claim(value), claim(value, "hops")))
+    await fold_all(db)
+    digests = []
+    for unit, events_max in (("km", 1), ("m", 2), ("km", 100)):
+        # Each is another contract, and so another epoch of the same log.
+        await typed(db, "range", "number", unit=unit, new_epoch=True)
+        await typed(db, "hops", "number", unit=unit, new_epoch=True, cardinality=Cardinality.MANY)
+        await fold_all(db, events_max=events_max)
+        found = await ask(db)
+        async with db.snapshot("acme") as conn:
+            cells = await conn.execute(
+                sa.text(
+                    "SELECT l.relation, lower(c.known), c.state, cardinality(c.claims) "
+                    "FROM cell c JOIN line l ON l.line = c.line WHERE l.epoch = :e ORDER BY 1, 2, 3, 4"
+                ),
+                {"e": found.view.epoch},
+            )
+            digests.append(([tuple(row) for row in cells], len(found.unplaced), found.resolution.value))
+            assert await ledger_digest(conn, found.view.epoch)
+
+    assert (await verify_cells(db, "acme")).problems == ()
+    assert digests[0] == digests[1] == digests[2]
+    assert digests[0][1:] == (2, "7 km")
+
+
+async def test_a_correction_with_a_wrong_value_withdraws_nothing_and_is_reported(db):
+    said = (await append(db, event(claim("5 km")))).event_ids[0]
+    await append(db, event({"value": "far", "targets": [{"event": said}]}, kind="correction"))
+    await fold_all(db)
+    await typed(db, "range", "number", unit="km", new_epoch=True)
+
+    report = await fold_all(db)
+
+    assert (await ask(db)).resolution.value == "5 km"
+    assert report.unplaced == 1
+
+
+async def test_a_repeat_of_what_was_accepted_before_is_no_wrong_value(db):
+    before = event(claim("a long way"), idempotency_key="k")
+    receipt = await append(db, before)
+    await fold_all(db)
+    await typed(db, "range", "number", unit="km", new_epoch=True)
+    await fold_all(db)
+
+    again = await append(db, before)
+
+    assert (again.repeated, again.commit) == (True, receipt.commit)
+    await refused(db, event(claim("a long way"), idempotency_key="another"))
+
+
+async def test_a_relation_that_takes_words_again_takes_them_at_once(db, elsewhere):
+    await typed(db, "range", "number", unit="km")
+    await append(db, event(claim("5 km")))
+    await fold_all(db)
+    await typed(elsewhere, "range", "text", new_epoch=True)
+    await fold_all(elsewhere)
+
+    # What this process remembers refuses it; what is in force does not.
+    await append(db, event(claim("a long way")))
+    await fold_all(db)
+
+    assert (await ask(db)).resolution.value == "a long way"
