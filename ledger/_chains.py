@@ -100,14 +100,13 @@ class Chain:
         """Return all that cover an instant."""
         return [self._entries[order] for order in self._orders[: bisect_right(self._orders, (at, _LAST))]]
 
-    def kernel(self, at: int, values: Iterable[str] | None, *, is_late: bool) -> list[Entry]:
+    def kernel(self, at: int, values: Iterable[str] | None) -> list[Entry]:
         """
         Return those that decide an instant as well as all that cover it do.
 
         The latest, the first of its run and the one before it. With `values` given (other ranks
         are on the line) also enough to tell whether all are of one value, and the first of each of
-        these values. Of a run with erased states the first that is left carries the value; with
-        `is_late` (something may have been said only after an erasure) any of the run might.
+        these values. Of a run with erased states the first that is left carries the value.
         """
         until = bisect_right(self._orders, (at, _LAST))
         if not until:
@@ -119,8 +118,7 @@ class Chain:
         if begins:
             orders.add(self._orders[begins - 1])
         if bisect_left(self._erased, first) < bisect_right(self._erased, latest):
-            run = self._orders[begins:until]
-            orders.update(run if is_late else [next(filter(self._is_left, run), latest)])
+            orders.add(next((each for each in self._orders[begins:until] if self._is_left(each)), latest))
         if values is not None:
             orders.add(self._orders[0])
             if len(self._runs) > 1 and self._runs[1] <= latest:

@@ -175,7 +175,7 @@ class Court:
             dispute.claim
             for dispute in self.replay.disputes
             if not isinstance(dispute.claim, Tombstone)
-            and any(id(entry) in standing_here for entry in dispute.about)
+            and any(id(entry) in standing_here and entry.erased_in is None for entry in dispute.about)
         )
 
     def window_us(self, relation: str) -> int:

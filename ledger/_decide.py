@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from contracts.claims import ValidityKind
-from ledger._entries import Entry, alike_in_time
+from ledger._entries import Entry
 from ledger._intervals import Intervals, covers
 from ledger._rivals import Rivals
 
@@ -80,12 +80,11 @@ class Side:
         states = [entry for entry in self.carriers if entry.kind == ValidityKind.SINCE]
         return min(states, key=lambda entry: entry.order)
 
-    def without_erased(self, carriers: Sequence[Entry]) -> Side | None:
+    def without_erased(self) -> Side | None:
         """Return the side with those carriers alone that are left; None if there is none."""
-        if not carriers:
-            return None
+        carriers = tuple(entry for entry in self.carriers if entry.erased_in is None)
         standing = tuple(entry for entry in self.standing if entry.erased_in is None)
-        return replace(self, carriers=tuple(carriers), standing=standing or tuple(carriers))
+        return replace(self, carriers=carriers, standing=standing or carriers) if carriers else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,8 +111,7 @@ def verdict_at(line: Sequence[Standing], at: int, *, window_us: int) -> Verdict:
 def judge(present: Sequence[Entry], *, window_us: int) -> Verdict:
     """Decide between the claims that cover one instant. There is at least one."""
     verdict = judge_as_if(present, window_us=window_us)
-    erased = [entry for entry in present if entry.erased_in is not None]
-    return _struck(verdict, erased, window_us) if erased else verdict
+    return _struck(verdict) if any(entry.erased_in is not None for entry in present) else verdict
 
 
 def judge_as_if(present: Sequence[Entry], *, window_us: int) -> Verdict:
@@ -158,45 +156,12 @@ def _state_of(sides: Sequence[Side]) -> State:
     return State.ENDED if sides[0].normal == ENDED else State.VALUE
 
 
-def _struck(verdict: Verdict, erased: Sequence[Entry], window_us: int) -> Verdict:
+def _struck(verdict: Verdict) -> Verdict:
     """Strike what is erased, and with it each value that nothing carries which is left."""
-    sides: list[Side] = []
-    left_to_erased: list[Entry] = []
-    for side in verdict.sides:
-        standing = {id(entry) for entry in side.standing}
-        carriers: list[Entry] = []
-        for entry in side.carriers:
-            if entry.erased_in is not None:
-                continue
-            if id(entry) in standing or not _left_to(erased, entry, window_us):
-                carriers.append(entry)
-            else:
-                left_to_erased.append(entry)
-        left = side.without_erased(carriers)
-        if left is not None:
-            sides.append(left)
-    superseded = [entry for entry in verdict.superseded if entry.erased_in is None] + left_to_erased
-    return Verdict(
-        state=_state_of(sides),
-        sides=tuple(sides),
-        superseded=tuple(sorted(superseded, key=lambda entry: entry.place)),
-    )
-
-
-def _left_to(erased: Sequence[Entry], entry: Entry, window_us: int) -> bool:
-    """Return whether it left to something erased that it shares no value with, being said only later."""
-    return any(
-        not alike_in_time(entry, other)
-        and value_of(other) == value_of(entry)
-        and (
-            other.rank < entry.rank
-            or (
-                other.rank == entry.rank
-                and (replaced_by_span(entry, other) or followed_by(entry, other, window_us))
-            )
-        )
-        for other in erased
-    )
+    found = (side.without_erased() for side in verdict.sides)
+    sides = tuple(side for side in found if side is not None)
+    superseded = tuple(entry for entry in verdict.superseded if entry.erased_in is None)
+    return Verdict(state=_state_of(sides), sides=sides, superseded=superseded)
 
 
 def replaced_by_span(entry: Entry, other: Entry) -> bool:
@@ -220,11 +185,9 @@ def value_of(entry: Entry) -> str:
 
 def competes(end: Entry, other: Entry) -> bool:
     """Return whether an end that names a value competes: only with that value and what corrected it."""
-    if other.is_end and other.normal is None:
-        return True
-    if not alike_in_time(end, other):
-        return False
-    return other.normal == end.normal if other.is_end else end.normal in other.lineage
+    if other.is_end:
+        return other.normal is None or other.normal == end.normal
+    return end.normal in other.lineage
 
 
 def comparable(one: Entry, other: Entry, *, window_us: int) -> bool:
@@ -232,9 +195,6 @@ def comparable(one: Entry, other: Entry, *, window_us: int) -> bool:
     if one.is_end and one.normal is not None and not competes(one, other):
         return False
     if other.is_end and other.normal is not None and not competes(other, one):
-        return False
-    if one.is_many and None not in {one.normal, other.normal} and not alike_in_time(one, other):
-        # Two values that nobody can call the same are on two lines.
         return False
     if one.actor_id == other.actor_id:
         return True
@@ -261,7 +221,7 @@ def _contest(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry
     """Return what is left of one rank, and what left only to claims of its own value."""
     if len(kept) == 1:
         return kept, []
-    if has_foreign_ends(kept) or _has_apart(kept):
+    if has_foreign_ends(kept):
         return _contest_pairwise(kept, window_us)
     groups = _groups(kept, window_us)
     if groups is None:
@@ -284,16 +244,6 @@ def has_foreign_ends(entries: Sequence[Entry]) -> bool:
         return True
     (normal,) = named
     return any(normal not in entry.lineage for entry in entries if not entry.is_end)
-
-
-def _has_apart(entries: Sequence[Entry]) -> bool:
-    """Return whether values there may be no more than look the same: one said after the other was erased."""
-    erasures = [entry.erased_in for entry in entries if entry.erased_in is not None]
-    if not erasures or not any(
-        entry.is_many or (entry.is_end and entry.normal is not None) for entry in entries
-    ):
-        return False
-    return any(entry.claim.commit >= min(erasures) for entry in entries)
 
 
 def _groups(kept: list[Entry], window_us: int) -> Iterable[list[Entry]] | None:

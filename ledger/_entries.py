@@ -76,8 +76,8 @@ class Entry:
     left, `left_by` the claims that made it leave, `heir` the entry that took its place. Before
     `start` and from `earliest` on it might cover. `inputs` are the entries a derived claim was
     derived from. `stated_class` is the class its source was granted, `source_class` the one
-    computed for its key (`self`). `is_many` says that each value of its key has a line of its own.
-    `erased_in` is the commit that erased it, or what it has its value from; None while it stands.
+    computed for its key (`self`). `erased_in` is the commit that erased it, or what it has its
+    value from; None while it stands.
     """
 
     claim: Claim
@@ -99,7 +99,6 @@ class Entry:
     earliest: int
     occurrence: tuple[str, str] | None
     withdrawn: Intervals
-    is_many: bool
     erased_in: int | None
     heir: Entry | None = None
     inputs: tuple[Entry, ...] = field(default=())
@@ -141,15 +140,6 @@ def erasure_of(claim: Claim, inherits_from: Entry | None) -> int | None:
     own = claim.erased_in if isinstance(claim, Tombstone) else None
     other = None if inherits_from is None else inherits_from.erased_in
     return min((commit for commit in (own, other) if commit is not None), default=None)
-
-
-def alike_in_time(one: Entry, other: Entry) -> bool:
-    """Return whether two could share a value: nothing shares that of a claim erased before it was made."""
-    return _made_before(one, other.erased_in) and _made_before(other, one.erased_in)
-
-
-def _made_before(entry: Entry, commit: int | None) -> bool:
-    return commit is None or entry.claim.commit < commit
 
 
 def class_of(source: Source, *, entity: str, relation: str, identity: Identity) -> str:

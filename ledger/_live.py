@@ -54,9 +54,7 @@ class LiveLine:
         self._window_us = window_us
         self._value = value
         self._has_foreign_ends = False
-        self._is_many = False
-        self._first_erasure: int | None = None
-        self._last_commit = 0
+        self._has_erased = False
         self._ranks: dict[int, _Rank] = {}
         self._chains: dict[int, dict[str, Chain]] = defaultdict(lambda: defaultdict(Chain))
         self._boxes: dict[_Group, Pieces[Entry]] = defaultdict(Pieces)
@@ -106,12 +104,10 @@ class LiveLine:
     def _note_rules(self, entry: Entry) -> None:
         if entry.is_end and entry.normal not in {None, self._value}:
             self._has_foreign_ends = True
-        self._is_many = entry.is_many
-        self._last_commit = max(self._last_commit, entry.claim.commit)
         if entry.erased_in is None:
             self.has_left = True
-        elif self._first_erasure is None or entry.erased_in < self._first_erasure:
-            self._first_erasure = entry.erased_in
+        else:
+            self._has_erased = True
         rank = self._ranks.setdefault(entry.rank, _Rank())
         if entry.replaces_any:
             rank.any_actors.add(entry.actor_id)
@@ -141,7 +137,7 @@ class LiveLine:
 
     def _reach(self, entry: Entry, chain: Chain, group: _Group) -> Iterator[tuple[int, int]]:
         """Yield where a state makes a difference by being there or not, everything else being equal."""
-        if not self._is_grouped(entry.rank) or self._first_erasure is not None:
+        if not self._is_grouped(entry.rank) or self._has_erased:
             # Also a value that stands already is carried by what is left alone.
             yield entry.start, FOREVER
             return
@@ -154,14 +150,9 @@ class LiveLine:
             yield max(start, entry.start), end
 
     def _is_grouped(self, rank: int) -> bool:
-        if self._first_erasure is not None and (len(self._ranks) > 1 or (self._is_many and self._is_late)):
+        if self._has_erased and len(self._ranks) > 1:
             return False
         return not self._has_foreign_ends and not self._ranks[rank].is_mixed(self._window_us)
-
-    @property
-    def _is_late(self) -> bool:
-        """Whether something may have been said only after an erasure: it shares no value with what went."""
-        return self._first_erasure is not None and self._last_commit >= self._first_erasure
 
     def _move_doubt(self, entry: Entry, before: Intervals, after: Intervals, is_open: Open) -> None:
         if before == after:
@@ -235,7 +226,7 @@ class LiveLine:
                 if not grouped or (rank, actor_id) in groups:
                     own += chain.present(at)
                 else:
-                    own += chain.kernel(at, None if alone else higher, is_late=self._is_late)
+                    own += chain.kernel(at, None if alone else higher)
             if not alone:
                 higher |= values[rank] | {value_of(entry) for entry in own}
             found += own

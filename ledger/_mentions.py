@@ -29,7 +29,13 @@ class Mentions:
             return
         at = (self._identity.entity(entry.entity), entry.relation, entry.occurrence)
         live = [mention for mention in self._live[at] if not withdrawn_throughout(mention)]
-        corrected = [mention for mention in live if (mention.start, mention.end) != (entry.start, entry.end)]
+        corrected = [
+            mention
+            for mention in live
+            if (mention.start, mention.end) != (entry.start, entry.end)
+            # Nothing said after an erasure is about what was erased.
+            and (mention.erased_in is None or entry.claim.commit < mention.erased_in)
+        ]
         # A correction that took a target's place keeps it, unless a later mention is corrected too.
         taken = [entry.place] if entry.place != place_of(entry.claim) else []
         if corrected:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from contracts.relations import Cardinality
 from ledger._claims import canonical
 from ledger._decide import Standing
-from ledger._entries import Entry, alike_in_time
+from ledger._entries import Entry
 from ledger._intervals import FOREVER, NEVER, intersection, union
 
 WHOLE = ""
@@ -99,12 +99,7 @@ def _is_vague(entry: Entry, live: Sequence[Entry]) -> bool:
 
 
 def _contains(outer: Entry, inner: Entry) -> bool:
-    return (
-        outer.normal == inner.normal
-        and outer.start <= inner.start
-        and inner.end <= outer.end
-        and alike_in_time(outer, inner)
-    )
+    return outer.normal == inner.normal and outer.start <= inner.start and inner.end <= outer.end
 
 
 def _tells(entry: Entry, line: Sequence[Entry], standings: dict[int, Standing]) -> bool:

@@ -84,7 +84,7 @@ class Register:
         return [
             claim
             for claim in self._of_event.get(reference.event_id, ())
-            if place_of(claim) < place_of(by) and self._is_meant(claim, reference, by)
+            if place_of(claim) < place_of(by) and self._is_meant(claim, reference)
         ]
 
     def keys_meant(self, claim: Claim) -> set[tuple[str, str]]:
@@ -105,7 +105,7 @@ class Register:
         entry = self._of_claim.get(claim.claim_id)
         return (claim.entity, claim.relation) if entry is None else (entry.entity, entry.relation)
 
-    def _is_meant(self, claim: Claim, reference: TargetRef, by: Claim) -> bool:
+    def _is_meant(self, claim: Claim, reference: TargetRef) -> bool:
         if reference.ordinal is not None and claim.position.ordinal != reference.ordinal:
             return False
         entry = self._of_claim.get(claim.claim_id)
@@ -125,8 +125,6 @@ class Register:
             # An identity pair's value is internal; what was said of it is the other entity.
             said = other_name(claim) if relation in IDENTITY else value
             if said is None or self.normal(said, contract) != wanted:
-                return False
-            if entry is not None and not may_share(by, entry):
                 return False
         span = reference.span
         return span is None or any(found.start < span.end and span.start < found.end for found in claim.spans)
@@ -167,7 +165,7 @@ class Register:
             for entry in self.entries_of(entity, relation)
             if entry.heir is None
             and entry.actor_id == by.source.actor_id
-            and (normal is None or (not entry.is_end and entry.normal == normal and may_share(by, entry)))
+            and (normal is None or (not entry.is_end and entry.normal == normal))
         ]
 
 
@@ -203,11 +201,6 @@ def _paired(entity: str, relation: str, value: object) -> tuple[str, str, object
     if relation in IDENTITY and isinstance(value, str):
         return pair_of(entity, value), SAME_AS, relation
     return entity, relation, value
-
-
-def may_share(claim: Claim, entry: Entry) -> bool:
-    """Return whether a value that the claim names may be the entry's: not if that was erased before."""
-    return entry.erased_in is None or claim.commit < entry.erased_in
 
 
 def other_name(claim: Claim) -> object:

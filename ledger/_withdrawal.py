@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from contracts.claims import DERIVED, OPERATOR, Claim, Source, Validity, ValidityKind
 from contracts.events import Stance
 from contracts.identity import IDENTITY
-from contracts.relations import Cardinality
 from ledger._claims import NO_KEY, UNSTATED
 from ledger._entries import (
     Dispute,
@@ -39,7 +38,7 @@ from ledger._intervals import (
     upper,
 )
 from ledger._mentions import Mentions
-from ledger._register import Register, key_and_value, may_share, place_of, restated
+from ledger._register import Register, key_and_value, place_of, restated
 from ledger._relations import Contracts
 from ledger._tombstones import Tombstone
 from ledger._validity import default_validity
@@ -199,7 +198,6 @@ class Replay:
             earliest=earliest,
             occurrence=None if occurrence_id is None else (source.actor_id, occurrence_id),
             withdrawn=EMPTY,
-            is_many=contract.cardinality == Cardinality.MANY,
             erased_in=erasure_of(claim, inherits_from),
         )
         self._said.add(entry)
@@ -298,8 +296,7 @@ class Replay:
             about = [
                 entry
                 for entry in self._said.entries_of(entity, relation)
-                if entry.heir is None
-                and (normal is None or (normal == entry.normal and may_share(claim, entry)))
+                if entry.heir is None and normal in {None, entry.normal}
             ]
         self._keep_as_dispute(claim, about)
 
