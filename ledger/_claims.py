@@ -143,9 +143,13 @@ def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
     )
 
 
+_SEALED_FORM: Final = 1
+"""Of the bytes below. The epoch stood there while there was but one: contexts of then are built alike."""
+
+
 def sealed_bytes(claim: Claim) -> bytes:
-    """Return everything a claim's row says but its id and seal: what a digest of the claim covers."""
-    key = [claim.epoch, claim.position.event, claim.position.ordinal, claim.commit, claim.event_id]
+    """Return everything that a claim says, and nothing of its epoch: what a digest of the claim covers."""
+    key = [_SEALED_FORM, claim.position.event, claim.position.ordinal, claim.commit, claim.event_id]
     return canonical([*key, claim.entity, claim.relation, claim.stance.value]) + canonical(_body_of(claim))
 
 
