@@ -22,6 +22,7 @@ __all__ = [
     "limits",
     "ports",
     "proposals",
+    "read_wire",
     "relation_wire",
     "relations",
     "reports",

@@ -9,15 +9,31 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import AfterValidator, BaseModel, Field
 
 from contracts import limits
 from contracts._wire import Wire
 from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer, RegisteredAnswer
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
 from contracts.events import EventDraft, storable
-from contracts.relation_wire import ContractAnswer, ContractRequest
-from contracts.reports import DoctorAnswer, ReadyAnswer, StatusAnswer
+from contracts.read_wire import (
+    DiffAnswer,
+    HistoryAnswer,
+    JoinAnswer,
+    PinnedViewAnswer,
+    PinRequest,
+    ResolutionAnswer,
+    ResolveAnswer,
+    ViewAnswer,
+)
+from contracts.relation_wire import ContractAnswer, ContractRequest, ContractsAnswer
+from contracts.reports import (
+    ConformanceAnswer,
+    DoctorAnswer,
+    MismatchAnswer,
+    ReadyAnswer,
+    StatusAnswer,
+)
 
 
 class ErrorBody(Wire):
@@ -67,127 +83,6 @@ class EventAnswer(Wire):
     recorded_at: str
     erased: bool
     event: EventDraft | None
-
-
-class ViewAnswer(Wire):
-    """The pinned view that an answer is a pure function of."""
-
-    valid_at: str
-    known_at: str
-    cut: int
-    epoch: int
-
-
-class SourceAnswer(Wire):
-    """Who says so, and in which class."""
-
-    id: str
-    class_: str = Field(alias="class")
-
-
-class ValidityAnswer(Wire):
-    """When a claim holds: half-open, null is an open bound."""
-
-    kind: Literal["since", "span", "at"]
-    start: str | None
-    end: str | None
-    earliest: str | None
-    timeless: bool
-
-
-class ClaimAnswer(Wire):
-    """One claim of the ledger. `spans` are `[from, to)` in characters of the event's text."""
-
-    id: str
-    event: str
-    ordinal: int
-    entity: str
-    relation: str
-    value: Any
-    stance: str
-    valid: ValidityAnswer
-    source: SourceAnswer
-    commit: int
-    recorded_at: str
-    observed_at: str | None
-    spans: list[tuple[int, int]]
-    occurrence_id: str | None
-
-
-class RivalAnswer(Wire):
-    """One value in dispute and its latest claim; `ended` says that the rival holds nothing."""
-
-    value: Any
-    ended: bool
-    claim: ClaimAnswer
-
-
-class _Outcome(Wire):
-    outcome: Literal["resolved", "missing", "conflict"]
-    value: Any = None
-    """The value of a one-valued key; absent where `values` is given."""
-    values: list[Any] | None = None
-    """The values of a many-valued key, or of each occurrence; absent for a one-valued key."""
-    disputed: list[Any]
-    """Values of a many-valued key that are in conflict."""
-    reason: str | None
-    """Why nothing stands, or why the contract cannot order the rivals."""
-    conflict: list[RivalAnswer]
-    claims: list[ClaimAnswer]
-    superseded: list[ClaimAnswer]
-    disputes: list[ClaimAnswer]
-    """Open dispute claims on the key."""
-
-    @model_serializer(mode="wrap")
-    def _one_of_value_and_values(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = handler(self)
-        written.pop("values" if self.values is None else "value", None)
-        return written
-
-
-class ResolveAnswer(_Outcome):
-    """What stands on one key at a view."""
-
-    view: ViewAnswer
-
-
-class ResolutionAnswer(_Outcome):
-    """One key that a question touched, at the question's view."""
-
-    entity: str
-    relation: str
-
-
-class HistoryCell(Wire):
-    """A rectangle of valid time × known commits, and what stands there. Null is an open bound."""
-
-    valid_from: str | None
-    valid_to: str | None
-    known_from: int
-    known_to: int | None
-    known_from_at: str
-    known_to_at: str | None
-    relation: str
-    part: str
-    state: str
-    values: list[Any]
-    claims: list[str]
-
-
-class HistoryAnswer(Wire):
-    """
-    Everything that was ever answered on an entity's keys, and the claims behind it.
-
-    `truncated` says that there is more than `HISTORY_CELLS_MAX` cells.
-    """
-
-    entity: str
-    relation: str | None
-    epoch: int
-    cut: int
-    truncated: bool
-    cells: list[HistoryCell]
-    claims: list[ClaimAnswer]
 
 
 class LineAnswer(Wire):
@@ -284,6 +179,7 @@ class AskRequest(Wire):
     known_at: str | None = None
     generation: str | None = None
     min_commit: int | None = Field(default=None, ge=0)
+    view: str | None = None
     budget: int = Field(default=limits.BUDGET_DEFAULT_TOKENS, ge=1, le=limits.BUDGET_TOKENS_MAX)
     disclose_conflicts: bool = False
 
@@ -368,9 +264,12 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "append-request": AppendRequest,
     "ask-answer": AskAnswer,
     "ask-request": AskRequest,
+    "conformance-answer": ConformanceAnswer,
     "context-answer": StoredContextAnswer,
     "contract-answer": ContractAnswer,
     "contract-request": ContractRequest,
+    "contracts-answer": ContractsAnswer,
+    "diff-answer": DiffAnswer,
     "doctor-answer": DoctorAnswer,
     "drop-answer": DropAnswer,
     "epochs-answer": EpochsAnswer,
@@ -381,6 +280,10 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "event-answer": EventAnswer,
     "history-answer": HistoryAnswer,
     "import-answer": ImportAnswer,
+    "join-answer": JoinAnswer,
+    "mismatch-answer": MismatchAnswer,
+    "pin-request": PinRequest,
+    "pinned-view-answer": PinnedViewAnswer,
     "ready-answer": ReadyAnswer,
     "rebuild-answer": RebuildAnswer,
     "receipt-answer": ReceiptAnswer,

@@ -16,7 +16,17 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from contracts.errors import BadRequest, EchoplaneError
-from echoplane import _cli_ask, _cli_conformance, _cli_data, _cli_epochs, _cli_erase, _cli_relations, _cli_run
+from echoplane import (
+    _cli_ask,
+    _cli_conformance,
+    _cli_data,
+    _cli_epochs,
+    _cli_erase,
+    _cli_reads,
+    _cli_relations,
+    _cli_run,
+    _cli_views,
+)
 from echoplane._cli_options import report
 from echoplane._failures import exit_code
 from echoplane._logging import configure_logging
@@ -35,6 +45,8 @@ app = typer.Typer(
 _cli_run.register(app)
 _cli_data.register(app)
 _cli_ask.register(app)
+_cli_reads.register(app)
+_cli_views.register(app)
 _cli_relations.register(app)
 _cli_epochs.register(app)
 _cli_conformance.register(app)

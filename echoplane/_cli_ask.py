@@ -1,17 +1,17 @@
-"""Commands that read memory: `ask resolve history replay`, and the demonstration."""
+"""Commands that read memory: `ask resolve replay`, and the demonstration."""
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from contracts import limits
+from contracts.read_wire import ResolveAnswer
 from contracts.trails import Question
 from contracts.views import ViewRequest
-from contracts.wire import AskAnswer, HistoryAnswer, ReplayAnswer, ResolveAnswer
+from contracts.wire import AskAnswer, ReplayAnswer
 from echoplane._cli_options import (
     Budget,
     DataDir,
@@ -22,10 +22,12 @@ from echoplane._cli_options import (
     MinCommit,
     Tenant,
     ValidAtOption,
+    ViewName,
     print_json,
     print_line,
     run,
     settings_for,
+    shown,
 )
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._requests import read_name, read_question, read_tenant, read_view
@@ -36,7 +38,7 @@ from echoplane._state import Role
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (ask, resolve, history, replay, demo):
+    for command in (ask, resolve, replay, demo):
         app.command()(command)
 
 
@@ -48,16 +50,17 @@ def ask(
     known_at: KnownAtOption = None,
     generation: GenerationOption = None,
     min_commit: MinCommit = None,
+    view: ViewName = None,
     budget: Budget = limits.BUDGET_DEFAULT_TOKENS,
     disclose_conflicts: Disclose = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
     """Answer a question from resolved state, or hand out the evidence."""
-    view = read_view(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
+    request = read_view(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
     text = read_question(question, field="QUESTION")
     asked = Question(text=text, budget_tokens=budget, disclose_conflicts=disclose_conflicts)
-    answer = run(_ask(settings_for(data_dir), read_tenant(tenant), asked, view))
+    answer = run(_ask(settings_for(data_dir), read_tenant(tenant), asked, view, request))
     if json:
         print_json(answer)
     else:
@@ -65,11 +68,16 @@ def ask(
     return EXIT_OK
 
 
-async def _ask(settings: Settings, tenant: str, question: Question, view: ViewRequest) -> AskAnswer:
+async def _ask(
+    settings: Settings, tenant: str, question: Question, view: str | None, request: ViewRequest
+) -> AskAnswer:
     async with with_plane(settings, Role.DISCOVERY) as plane:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
         await plane.make_tenant(tenant)
+        request = await _reads.named(plane, tenant, view, request)
         # First: what is left to fold is folded while discovery loads its model.
-        request = await plane.after_last_commit(tenant, view)
+        request = await plane.after_last_commit(tenant, request)
         await plane.wait_discovery()
         return await plane.ask(tenant, question, request)
 
@@ -93,11 +101,6 @@ def print_answer(answer: AskAnswer) -> None:
     )
 
 
-def shown(value: Any) -> str:  # noqa: ANN401 - a value is any JSON
-    """Return a value as a person would write it."""
-    return value if isinstance(value, str) else json_module.dumps(value, ensure_ascii=False)
-
-
 def resolve(
     entity: Annotated[str, typer.Argument()],
     relation: Annotated[str, typer.Argument()],
@@ -107,13 +110,14 @@ def resolve(
     known_at: KnownAtOption = None,
     generation: GenerationOption = None,
     min_commit: MinCommit = None,
+    view: ViewName = None,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
     """Say what stands on one key at a view."""
-    view = read_view(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
+    request = read_view(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
     key = read_name(entity, field="ENTITY"), read_name(relation, field="RELATION")
-    answer = run(_resolve(settings_for(data_dir), read_tenant(tenant), *key, view))
+    answer = run(_resolve(settings_for(data_dir), read_tenant(tenant), key, view, request))
     if json:
         print_json(answer)
     else:
@@ -122,11 +126,14 @@ def resolve(
 
 
 async def _resolve(
-    settings: Settings, tenant: str, entity: str, relation: str, view: ViewRequest
+    settings: Settings, tenant: str, key: tuple[str, str], view: str | None, request: ViewRequest
 ) -> ResolveAnswer:
     async with with_plane(settings) as plane:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
         await plane.make_tenant(tenant)
-        return await plane.resolve(tenant, entity, relation, await plane.after_last_commit(tenant, view))
+        request = await _reads.named(plane, tenant, view, request)
+        return await plane.resolve(tenant, *key, await plane.after_last_commit(tenant, request))
 
 
 def _print_resolution(answer: ResolveAnswer) -> None:
@@ -140,43 +147,9 @@ def _print_resolution(answer: ResolveAnswer) -> None:
             )
     for rival in answer.conflict:
         print_line(f"  {'rival':<10} {shown(rival.value):<24} {rival.claim.source.id}, {rival.claim.event}")
+    for claim in answer.unplaced:
+        print_line(f"  {'unplaced':<10} {claim.stance}, {claim.source.id}, {claim.event}#{claim.ordinal}")
     print_line(f"  view       valid {answer.view.valid_at}, cut {answer.view.cut}, epoch {answer.view.epoch}")
-
-
-def history(
-    entity: Annotated[str, typer.Argument()],
-    relation: Annotated[str | None, typer.Argument()] = None,
-    *,
-    tenant: Tenant,
-    known_at: KnownAtOption = None,
-    generation: GenerationOption = None,
-    min_commit: MinCommit = None,
-    data_dir: DataDir = None,
-    json: Json = False,
-) -> int:
-    """Show everything that was ever answered on an entity's keys: valid time against known commits."""
-    view = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
-    name = read_name(entity, field="ENTITY")
-    only = None if relation is None else read_name(relation, field="RELATION")
-    answer = run(_history(settings_for(data_dir), read_tenant(tenant), name, only, view))
-    if json:
-        print_json(answer)
-        return EXIT_OK
-    for cell in answer.cells:
-        print_line(
-            f"  {cell.relation:<16} {cell.valid_from or '-∞':<22} to {cell.valid_to or '∞':<22} "
-            f"known {cell.known_from} to {cell.known_to or 'now':<6} {cell.state:<12} "
-            + ", ".join(shown(value) for value in cell.values)
-        )
-    return EXIT_OK
-
-
-async def _history(
-    settings: Settings, tenant: str, entity: str, relation: str | None, view: ViewRequest
-) -> HistoryAnswer:
-    async with with_plane(settings) as plane:
-        await plane.make_tenant(tenant)
-        return await plane.history(tenant, entity, relation, await plane.after_last_commit(tenant, view))
 
 
 def replay(

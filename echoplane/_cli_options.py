@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 
-from contracts import limits
+from contracts import limits, values
 from contracts.errors import EchoplaneError
 from contracts.wire import ErrorAnswer
 from echoplane._failures import error_answer
@@ -38,6 +38,11 @@ GenerationOption = Annotated[
 MinCommit = Annotated[
     int | None, typer.Option("--min-commit", min=0, help="Wait until this commit is folded.")
 ]
+ValidFrom = Annotated[
+    str | None, typer.Option("--valid-from", help="Where in valid time to begin: an instant with offset.")
+]
+ValidTo = Annotated[str | None, typer.Option("--valid-to", help="Where to end; not part of it.")]
+ViewName = Annotated[str | None, typer.Option("--view", help="A pinned view, by name.")]
 Budget = Annotated[
     int,
     typer.Option("--budget", min=1, max=limits.BUDGET_TOKENS_MAX, help="Tokens that the evidence may take."),
@@ -74,6 +79,12 @@ def print_line(text: str = "") -> None:
     """Print one line for a person."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def shown(value: Any) -> str:  # noqa: ANN401 - a value is any JSON
+    """Return a value as a person would write it."""
+    text = values.shown(value)
+    return json.dumps(value, ensure_ascii=False) if text is None else text
 
 
 def report(error: EchoplaneError, *, as_json: bool) -> None:

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contracts.erasure_wire import ErasureBody
 from contracts.errors import BadRequest, EchoplaneError, Fault, Forbidden, NotFound
+from contracts.read_wire import PinRequest
 from contracts.wire import AppendRequest, AskRequest
 from echoplane._failures import error_answer, http_status, refusal
 from echoplane._http_metrics import Metrics
@@ -68,6 +69,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
             (AppendRequest, "validation"),
             (AskRequest, "validation"),
             (ErasureBody, "validation"),
+            (PinRequest, "validation"),
         ]
         _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")
         document["components"]["schemas"] |= found["$defs"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Final
 
-from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, ConfigDict
+from fastapi import APIRouter, Depends, Request, Response
 
 from contracts import limits
-from contracts.events import Name
 from contracts.grants import Right
 from contracts.reports import HealthAnswer, ReadyAnswer
 from contracts.trails import Question
@@ -18,17 +16,19 @@ from contracts.wire import (
     AskRequest,
     ErrorAnswer,
     EventAnswer,
-    HistoryAnswer,
     ReceiptAnswer,
     ReplayAnswer,
-    ResolveAnswer,
     StoredContextAnswer,
     TenantAnswer,
 )
-from echoplane._http_calls import authorized, json_body, no_parameters, once_each, read_body
+from echoplane._http_calls import authorized, json_body, no_parameters, read_body
 from echoplane._http_epochs import add_epochs
 from echoplane._http_erasures import add_erasures
 from echoplane._http_metrics import Metrics
+from echoplane._http_reads import add_reads
+from echoplane._http_relations import add_relations
+from echoplane._http_views import add_views
+from echoplane._reads import named
 from echoplane._requests import read_name, read_view
 from echoplane._tokens import bearer_of, demand
 from echoplane._wiring import Plane
@@ -36,33 +36,6 @@ from echoplane._wiring import Plane
 ASK_BYTES_MAX: Final = 65_536
 ENVELOPE_BYTES: Final = 65_536
 """What the body of an append may hold besides its events."""
-
-
-class _Parameters(BaseModel):
-    """Parameters in the query string: unknown ones are errors."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class ReadParameters(_Parameters):
-    """Which view: instants with offset; `min_commit` waits, within a bound, for that commit."""
-
-    entity: Name
-    relation: Name
-    valid_at: str | None = None
-    known_at: str | None = None
-    generation: str | None = None
-    min_commit: Annotated[int | None, Query(ge=0)] = None
-
-
-class HistoryParameters(_Parameters):
-    """Which keys; all relations of the entity if none is named."""
-
-    entity: Name
-    relation: Name | None = None
-    known_at: str | None = None
-    generation: str | None = None
-    min_commit: Annotated[int | None, Query(ge=0)] = None
 
 
 def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
@@ -73,7 +46,9 @@ def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
     _add_events(router, plane, metrics)
     add_epochs(router, plane)
     add_erasures(router, plane)
-    _add_reads(router, plane)
+    add_relations(router, plane)
+    add_reads(router, plane)
+    add_views(router, plane)
     _add_questions(router, plane, metrics)
     return router
 
@@ -133,33 +108,6 @@ def _add_events(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
         return await plane.event(tenant, read_name(event_id, field="event_id"))
 
 
-def _add_reads(router: APIRouter, plane: Plane) -> None:
-    @router.get("/v1/{tenant}/resolve", dependencies=[Depends(once_each)])
-    async def resolve(
-        tenant: str, request: Request, given: Annotated[ReadParameters, Query()]
-    ) -> ResolveAnswer:
-        """What stands on one key at a view."""
-        await authorized(plane, request, tenant, Right.ASK)
-        view = read_view(
-            valid_at=given.valid_at,
-            known_at=given.known_at,
-            generation=given.generation,
-            min_commit=given.min_commit,
-        )
-        return await plane.resolve(tenant, given.entity, given.relation, view)
-
-    @router.get("/v1/{tenant}/history", dependencies=[Depends(once_each)])
-    async def history(
-        tenant: str, request: Request, given: Annotated[HistoryParameters, Query()]
-    ) -> HistoryAnswer:
-        """Everything that was ever answered on an entity's keys, up to the cut."""
-        await authorized(plane, request, tenant, Right.ASK)
-        view = read_view(
-            valid_at=None, known_at=given.known_at, generation=given.generation, min_commit=given.min_commit
-        )
-        return await plane.history(tenant, given.entity, given.relation, view)
-
-
 def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     @router.post(
         "/v1/{tenant}/ask", dependencies=[Depends(no_parameters)], openapi_extra=json_body(AskRequest)
@@ -168,17 +116,18 @@ def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
         """Answer a question from resolved state, or hand out the evidence."""
         await authorized(plane, request, tenant, Right.ASK)
         body = await read_body(request, AskRequest, bytes_max=ASK_BYTES_MAX)
+        view = read_view(
+            valid_at=body.valid_at,
+            known_at=body.known_at,
+            generation=body.generation,
+            min_commit=body.min_commit,
+        )
         answer = await plane.ask(
             tenant,
             Question(
                 text=body.question, budget_tokens=body.budget, disclose_conflicts=body.disclose_conflicts
             ),
-            read_view(
-                valid_at=body.valid_at,
-                known_at=body.known_at,
-                generation=body.generation,
-                min_commit=body.min_commit,
-            ),
+            await named(plane, tenant, body.view, view),
         )
         metrics.answered(status=answer.status, degraded=answer.degraded)
         return answer

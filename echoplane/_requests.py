@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,9 +16,23 @@ from contracts.views import ViewRequest, parse_generation
 from contracts.wire import QuestionText
 from echoplane._failures import refusal
 
+COMMIT_DIGITS_MAX: Final = 18
+"""The most decimal digits that a 64-bit number always holds."""
+
 _NAME: Final = TypeAdapter[str](Name)
 _QUESTION: Final = TypeAdapter[str](QuestionText)
 _TENANT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A bound in known time: a commit, or an instant of the ledger's clock; None for both is open."""
+
+    commit: int | None
+    instant: datetime | None
+
+
+OPEN: Final = Known(commit=None, instant=None)
 
 
 def read_name(text: str, *, field: str) -> str:
@@ -71,6 +87,30 @@ def read_view(
         generation=None if generation is None else parse_generation(generation),
         min_commit=min_commit,
     )
+
+
+def read_bound(text: str | None, *, field: str) -> datetime | None:
+    """
+    Read a bound in valid time; None is open.
+
+    Raises:
+        BadRequest: It is no instant, or has no offset.
+    """
+    return None if text is None else parse_instant(text, field=field)
+
+
+def read_known(text: str | None, *, field: str) -> Known:
+    """
+    Read a bound in known time: the number of a commit, or an instant.
+
+    Raises:
+        BadRequest: It is neither.
+    """
+    if text is None:
+        return OPEN
+    if text.isascii() and text.isdecimal() and len(text) <= COMMIT_DIGITS_MAX:
+        return Known(commit=int(text), instant=None)
+    return Known(commit=None, instant=parse_instant(text, field=field))
 
 
 def _read(form: TypeAdapter[str], text: str, field: str) -> str:

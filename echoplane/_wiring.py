@@ -21,6 +21,7 @@ from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import EchoplaneError, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant
+from contracts.read_wire import ResolveAnswer
 from contracts.relation_wire import ContractAnswer
 from contracts.relations import RelationContract
 from contracts.reports import ReadyAnswer, TenantStatus
@@ -29,10 +30,8 @@ from contracts.views import ViewRequest
 from contracts.wire import (
     AskAnswer,
     EventAnswer,
-    HistoryAnswer,
     ReceiptAnswer,
     ReplayAnswer,
-    ResolveAnswer,
     StoredContextAnswer,
     TokenAnswer,
     VerifyAnswer,
@@ -45,6 +44,7 @@ from echoplane._embedded import Servers
 from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
 from echoplane._plane import ask_for
+from echoplane._present_reads import resolve_answer
 from echoplane._query import Path
 from echoplane._settings import Settings
 from echoplane._sockets import discovery_socket
@@ -53,7 +53,7 @@ from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
 from ledger import log as ledger_log
 from ledger.log import EpochState, list_epochs
-from ledger.resolve import history, pin, registered_contracts, resolve, usual_contract, verify_cells
+from ledger.resolve import pin, registered_contracts, resolve, usual_contract, verify_cells
 from ledger.write import register_contract, verify_claims
 from packing import ApproximateCounter
 from projection import RuleProjector
@@ -160,16 +160,7 @@ class Plane:
         view = await pin(self.database, tenant, request, wait_ms=self.wait_ms)
         async with self.database.snapshot(tenant) as connection:
             keys = await ledger_log.tenant_keys(self.database, tenant, connection)
-            return present.resolve_answer(await resolve(connection, keys, view, entity, relation))
-
-    async def history(
-        self, tenant: str, entity: str, relation: str | None, request: ViewRequest
-    ) -> HistoryAnswer:
-        view = await pin(self.database, tenant, request, wait_ms=self.wait_ms)
-        async with self.database.snapshot(tenant) as connection:
-            keys = await ledger_log.tenant_keys(self.database, tenant, connection)
-            found = await history(connection, keys, entity, relation, epoch=view.epoch, cut=view.cut)
-        return present.history_answer(found, relation=relation, view=view)
+            return resolve_answer(await resolve(connection, keys, view, entity, relation))
 
     async def register_contract(
         self, tenant: str, contract: RelationContract, *, new_epoch: bool

@@ -13,15 +13,19 @@ from contracts import errors, limits
 from contracts.errors import EchoplaneError
 from contracts.limits import (
     CLOSURE_EVENTS_MAX,
+    DIFF_CAUSES_MAX,
+    DIFF_CHANGES_MAX,
     EXTRACTED_CLAIMS_MAX,
     HISTORY_CELLS_MAX,
+    JOIN_PAIRS_MAX,
     LISTED_CLAIMS_MAX,
 )
 from contracts.wire import SCHEMAS
 from discovery._degraded import CLAIMS_READ_MAX
 from echoplane._cli import app
 from echoplane._failures import EXIT_CODES, HTTP_STATUSES, exit_code, http_status
-from echoplane._http_routes import HistoryParameters, ReadParameters, make_router
+from echoplane._http_reads import PARAMETERS
+from echoplane._http_routes import make_router
 from echoplane._settings import Settings
 from ledger._long import SHOWN_MAX
 from ledger._problems import PROBLEMS_LISTED_MAX
@@ -64,13 +68,9 @@ def test_every_route_is_listed():
 
 
 def test_every_query_parameter_is_listed():
-    names = {name for model in parameter_models() for name in model.model_fields}
+    names = {name for model in PARAMETERS for name in model.model_fields}
 
     assert [name for name in names if f"`{name}`" not in page("http.md")] == []
-
-
-def parameter_models():
-    return (ReadParameters, HistoryParameters)
 
 
 def test_every_command_and_option_is_listed():
