@@ -193,6 +193,7 @@ class StoredContextAnswer(Wire):
 
     hash: str
     content_hash: str
+    erased: bool
     form: Any
 
 

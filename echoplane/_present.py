@@ -132,6 +132,7 @@ def context_form_answer(stored: RecalledContext) -> StoredContextAnswer:
     return StoredContextAnswer(
         hash=stored.context_hash,
         content_hash=stored.content_hash,
+        erased=not isinstance(stored, StoredContext),
         form=json.loads(stored.form) if isinstance(stored, StoredContext) else None,
     )
 
