@@ -31,8 +31,7 @@ _QUANTITY: Final = re.compile(
     r"\s*(?P<unit>\S.*)?",
     re.DOTALL,
 )
-_BEYOND: Final = Fraction(10) ** NUMBER_EXPONENT_MAX
-_BITS_MAX: Final = _BEYOND.numerator.bit_length()
+_BEYOND: Final = 10**NUMBER_EXPONENT_MAX
 
 
 class NotOfType(ValueError):
@@ -240,23 +239,17 @@ def _said(text: str) -> Quantity:
         raise NotOfType("no number stands at its beginning")
     if abs(int(parts["exponent"] or 0)) > NUMBER_EXPONENT_MAX:
         raise NotOfType("too large or too small")
-    unit = parts["unit"]
-    return Quantity(number=_bounded(Fraction(parts["number"])), unit=None if unit is None else unit.strip())
+    number, unit = Fraction(Decimal(parts["number"])), parts["unit"]
+    if abs(number.numerator) > _BEYOND * number.denominator:
+        raise NotOfType("too large or too small")
+    return Quantity(number=number, unit=None if unit is None else unit.strip())
 
 
 def _exactly(number: float) -> Fraction:
-    # A float is what its shortest form says: whoever writes 0.1 means a tenth, not the nearest binary.
-    if isinstance(number, int):
-        if number.bit_length() > _BITS_MAX:
-            raise NotOfType("too large or too small")
-        return _bounded(Fraction(number))
-    return _bounded(Fraction(repr(number)))
-
-
-def _bounded(number: Fraction) -> Fraction:
-    if abs(number) > _BEYOND:
+    if not -_BEYOND <= number <= _BEYOND:
         raise NotOfType("too large or too small")
-    return number
+    # A float is what its shortest form says: whoever writes 0.1 means a tenth, not the nearest binary.
+    return Fraction(number) if isinstance(number, int) else Fraction(Decimal(repr(number)))
 
 
 def _point(latitude: float, longitude: float) -> Point:

@@ -119,12 +119,14 @@ def is_wrong(form: str) -> bool:
 
 
 def _number_form(quantity: Quantity, unit: str | None) -> str:
-    if quantity.unit is None:
-        return _form(["number", str(quantity.number)])
-    if unit is None:
-        raise NotOfType("a number without a unit is expected")
-    factor, shift = conversion(quantity.unit, unit)
-    return _form(["number", str(factor * quantity.number + shift)])
+    number = quantity.number
+    if quantity.unit is not None and quantity.unit != unit:
+        if unit is None:
+            raise NotOfType("a number without a unit is expected")
+        factor, shift = conversion(quantity.unit, unit)
+        number = factor * number + shift
+    # JSON too, and several times faster so: digits and a stroke need no escaping.
+    return f'["number","{number}"]'
 
 
 def _place_form(place: str | Point, normalizer: str) -> str:
