@@ -6,20 +6,17 @@ Pure. It is given everything that the claims are connected with, before anything
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from contracts.claims import Claim
-from contracts.events import Stance
 from contracts.identity import IDENTITY, SAME_AS
 from ledger._claims import NO_KEY
 from ledger._register import key_and_value, other_name
 from ledger._tombstones import VEIL, Erased, Spot, Tombstone, named, names_in, references_in, values_in
 from ledger._withdrawal import Replay
-
-_ACTS: Final = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE})
-"""What such a claim did to claims about others stays, be the claim itself about the one who is erased."""
 
 Veil: TypeAlias = Callable[[str], str]
 """Returns a name as it is kept where it may not be read."""
@@ -65,26 +62,22 @@ class Burial:
             if claim.event_id in self.erased_ids and not isinstance(claim, Tombstone)
         ]
         hidden = about(going, self.subjects, self.replay)
+        kept = _connected([claim for claim in going if claim.claim_id in hidden], self.claims, hidden)
         likes = self._likes(going)
-        found = []
-        for claim in going:
-            if claim.claim_id not in hidden:
-                found.append(self._tombstone(claim, likes, entity=None))
-            elif claim.stance in _ACTS and (claim.targets or claim.winner is not None):
-                # It keeps acting on others, from a key that nobody can ask for.
-                found.append(
-                    self._tombstone(
-                        claim, likes, entity=f"{VEIL}{claim.position.event}#{claim.position.ordinal}"
-                    )
-                )
-        return found
+        return [
+            self._tombstone(claim, likes, is_hidden=claim.claim_id in hidden)
+            for claim in going
+            if claim.claim_id not in hidden or claim.claim_id in kept
+        ]
 
-    def _tombstone(self, claim: Claim, likes: _Likes, *, entity: str | None) -> Tombstone:
+    def _tombstone(self, claim: Claim, likes: _Likes, *, is_hidden: bool) -> Tombstone:
+        nobody = f"{VEIL}{self.erased_in}"
         pair = None
         relation = claim.relation
-        if relation in IDENTITY and entity is None:
+        if relation in IDENTITY:
             other = other_name(claim)
             pair = (claim.entity, other if isinstance(other, str) else "")
+            pair = (nobody, nobody) if is_hidden else pair
             relation = SAME_AS
         position, ordinal = _place(claim)
         erased = {spot: likes.erased(spot) for spot in values_in(claim)}
@@ -98,7 +91,7 @@ class Burial:
         stone = Tombstone(
             **{name: getattr(claim, name) for name in Claim.__slots__}
             | {
-                "entity": claim.entity if entity is None else entity,
+                "entity": nobody if is_hidden and claim.entity else claim.entity,
                 "relation": relation,
                 "value": erased.get((position, ordinal, 0)),
                 "targets": tuple(references[:targets]),
@@ -117,6 +110,37 @@ class Burial:
             claim for claim in self.claims if claim.claim_id not in gone and not isinstance(claim, Tombstone)
         ]
         return _Likes(self.replay, left=left, going=going)
+
+
+def _connected(hidden: Sequence[Claim], claims: Iterable[Claim], hidden_ids: set[str]) -> set[str]:
+    """
+    Return those of the claims about a subject that are connected with claims about others.
+
+    What they did to those stays, and so does what those did to them: they keep their part, on a key
+    that nobody can ask for.
+    """
+    of_event: dict[str, set[str]] = defaultdict(set)
+    of_key: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for claim in hidden:
+        of_event[claim.event_id].add(claim.claim_id)
+        of_key[claim.entity, claim.relation].add(claim.claim_id)
+    others = {claim.event_id for claim in claims if claim.claim_id not in hidden_ids}
+    near: dict[str, set[str]] = {
+        claim.claim_id: set(of_key[claim.entity, claim.relation]) for claim in hidden
+    }
+    first: set[str] = set()
+    for claim in claims:
+        for reference in references_in(claim):
+            meant = of_event.get(reference.event_id or "", set())
+            if claim.claim_id not in hidden_ids:
+                first |= meant
+                continue
+            if reference.event_id in others and claim.claim_id in near:
+                first.add(claim.claim_id)
+            for claim_id in meant if claim.claim_id in near else ():
+                near[claim.claim_id].add(claim_id)
+                near[claim_id].add(claim.claim_id)
+    return first | reached_from(first, near)
 
 
 class _Likes:

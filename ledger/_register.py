@@ -16,7 +16,7 @@ from ledger._claims import NO_KEY, canonical
 from ledger._entries import Entry, Identity
 from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
 from ledger._relations import Contracts
-from ledger._tombstones import Erased, Tombstone
+from ledger._tombstones import Erased, Tombstone, is_nobody
 from ledger._values import Normals, takes
 
 
@@ -118,7 +118,8 @@ class Register:
             (entity, relation),
             (claim.entity, claim.relation),
         }:
-            return False
+            # Of a subject that was erased nobody is left who could be meant instead.
+            return is_nobody(claim.entity) and reference.relation == relation
         if reference.value is not None:
             contract = self.contracts.of(relation)
             wanted = self.normal(reference.value, contract)

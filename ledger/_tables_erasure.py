@@ -49,7 +49,7 @@ tombstone = sa.Table(
         ["tenant", "event_id"], ["erased.tenant", "erased.event_id"], name="tombstone_of_erased"
     ),
     sa.CheckConstraint(
-        "entity ~ '^( [0-9a-f]{64}| [0-9]+#[0-9]+)?$' AND relation ~ '^( [0-9a-f]{64})?$'",
+        "entity ~ '^( [0-9a-f]{64}| [0-9]+)?$' AND relation ~ '^( [0-9a-f]{64})?$'",
         name="tombstone_is_veiled",
     ),
     sa.Index("tombstone_of_key", "tenant", "entity", "relation"),

@@ -21,6 +21,8 @@ from ledger._keys import TenantKeys
 VEIL: Final = " "
 """What a name begins with that is known by its digest alone; no name that anybody gives does."""
 
+_DIGEST_CHARACTERS: Final = 64
+
 Spot: TypeAlias = tuple[int, int, int]
 """Where a value was said: position and ordinal of the claim; 0, or which of its references, from 1."""
 
@@ -67,6 +69,11 @@ def veiled(keys: TenantKeys, name: str) -> str:
 def is_veiled(*names: str) -> bool:
     """Return whether any of the names is known by its digest alone."""
     return any(name.startswith(VEIL) for name in names)
+
+
+def is_nobody(name: str) -> bool:
+    """Return whether this stands for a subject that was erased with all that was about it."""
+    return name.startswith(VEIL) and name[1:].isdigit() and len(name) < _DIGEST_CHARACTERS
 
 
 def named(tombstone: Tombstone, names: Mapping[str, str], value_of: Callable[[Erased], object]) -> Tombstone:

@@ -119,7 +119,7 @@ class Replay:
         inputs: list[Entry] = []
         for reference in claim.inputs:
             made = self._said.entries_made(self._said.claims_named(reference, claim))
-            if not made and not isinstance(claim, Tombstone):
+            if not made:
                 # An input that this epoch does not have, or has not projected either: nothing
                 # would ever withdraw what is derived from it.
                 self._note_unplaced(claim)

@@ -25,7 +25,7 @@ CREATE TABLE tombstone (
     PRIMARY KEY (tenant, position, ordinal),
     CONSTRAINT tombstone_of_erased FOREIGN KEY (tenant, event_id) REFERENCES erased (tenant, event_id),
     CONSTRAINT tombstone_is_veiled CHECK (
-        entity ~ '^( [0-9a-f]{64}| [0-9]+#[0-9]+)?$' AND relation ~ '^( [0-9a-f]{64})?$'
+        entity ~ '^( [0-9a-f]{64}| [0-9]+)?$' AND relation ~ '^( [0-9a-f]{64})?$'
     )
 );
 
