@@ -12,6 +12,7 @@ __all__ = [
     "answers",
     "claims",
     "contexts",
+    "epoch_wire",
     "erasure_wire",
     "erasures",
     "errors",
