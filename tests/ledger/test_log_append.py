@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -58,6 +58,18 @@ async def test_recorded_at_strictly_increases_whatever_the_clock_does(db, clock)
     assert second.recorded_at - first.recorded_at == timedelta(microseconds=1)
     assert third.recorded_at - second.recorded_at == timedelta(microseconds=1)
     assert fourth.recorded_at == clock.now
+
+
+async def test_a_clock_past_the_last_year_that_a_term_can_name_is_refused_and_writes_nothing(db, clock):
+    """What is recorded begins at its clock, and from there on no bound of an interval would be left."""
+    clock.now = datetime(9998, 12, 31, 23, 59, 59, 999_998, tzinfo=UTC)
+    receipt = await append(db, draft("in time"))
+    assert receipt.recorded_at == clock.now
+
+    clock.now = datetime(9999, 1, 1, tzinfo=UTC)
+    with pytest.raises(BadRequest, match="clock: an append is recorded by the year 9998"):
+        await append(db, draft("too late"))
+    assert [event.draft.text for event in await read_all(db)] == ["in time"]
 
 
 async def test_the_plane_records_by_the_servers_clock_and_not_by_its_own(plane_db, clock):

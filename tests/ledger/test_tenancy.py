@@ -27,6 +27,7 @@ PLANE_MAY = {
     "epoch": {"INSERT", "UPDATE"},
     "line": {"INSERT", "UPDATE(tail)"},
     "outbox": {"DELETE"},
+    "pinned_view": {"DELETE", "INSERT"},
     "reach": {"INSERT"},
     "relation": {"INSERT", "UPDATE"},
     "token": {"INSERT", "UPDATE(revoked_at)"},
@@ -52,6 +53,7 @@ OTHER_ROWS = [
     "INSERT INTO reach VALUES ('acme', 1, 'ann', 'lives_in', '\\x01')",
     "INSERT INTO relation VALUES ('acme', 1, 'lives_in', 1, '\\x01', '\\x01')",
     "INSERT INTO dead_letter VALUES ('acme', 1, 1, 'e', 1, now(), now())",
+    "INSERT INTO pinned_view VALUES ('acme', 'monday', now(), now(), 1, 0, now())",
     """INSERT INTO unit_vector
     VALUES ('acme', :event, 'm', 1, '\\x01', array_fill(0::real, ARRAY[384])::vector)""",
 ]
