@@ -14,7 +14,7 @@ from pathlib import Path
 import structlog
 
 from echoplane._clock import wall_clock
-from tests.bench import ledger_benches, path_benches
+from tests.bench import asof_benches, ledger_benches, path_benches
 from tests.bench.grounds import grounds
 from tests.bench.measure import Row, table, with_growth
 
@@ -22,7 +22,8 @@ BENCHES = {
     "append": ledger_benches.appends,
     "fold": ledger_benches.folds,
     "equal": ledger_benches.equal_readings,
-    "resolve": ledger_benches.resolves,
+    "asof": asof_benches.reads,
+    "write": asof_benches.writes,
     "visible": path_benches.visible,
     "ask": path_benches.asks,
 }

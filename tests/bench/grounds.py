@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import random
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,11 +42,11 @@ class Grounds:
     plain: psycopg.AsyncConnection
     chance: random.Random
 
-    async def tenant(self, name: str, drafts: list[EventDraft], *, folded: bool) -> str:
+    async def tenant(self, name: str, drafts: Iterable[EventDraft], *, folded: bool) -> str:
         """Make a tenant with a log, appended in the largest batches, and fold it if asked to."""
         await create_tenant(self.plane.database, name)
-        for start in range(0, len(drafts), APPEND_EVENTS_MAX):
-            batch = drafts[start : start + APPEND_EVENTS_MAX]
+        waiting = iter(drafts)
+        while batch := list(itertools.islice(waiting, APPEND_EVENTS_MAX)):
             await append(self.plane.database, name, batch, grant=LOCAL_GRANT)
         if folded:
             await self.fold(name)

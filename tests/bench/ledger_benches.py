@@ -1,15 +1,13 @@
-"""The log and the ledger: appends, folds and one-key reads, beside the same done plainly."""
+"""The log and the ledger: appends beside the same done plainly, and folds with what they keep."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
-from contracts.times import KnownAt, ValidAt
-from contracts.views import ViewRequest
 from ledger.log import append, create_tenant
 from tests.bench.grounds import Grounds
 from tests.bench.measure import Row, latencies, rate, timed
@@ -91,81 +89,93 @@ async def _raw_inserts(at: Grounds, name: str, count: int, batch: int, *, first:
                 )
 
 
+ROOMS = ("kitchen", "study", "garage", "balcony", "hallway")
+FEW, MANY = 1, 50
+"""Readings in one event: told one by one, or a batch of them at a time."""
+
+
+def readings(size: int, *, an_event: int, say: Callable[[int], dict[str, str]]) -> Iterator[EventDraft]:
+    """Yield events of so many readings each, a minute apart."""
+    for first in range(0, size, an_event):
+        yield EventDraft.model_validate({
+            "stream": "run-1", "kind": "observation", "actor": {"id": "robot-1", "class": "sensor"},
+            "observed_at": (START + timedelta(minutes=first)).isoformat(), "source_event_id": f"r-{first}",
+            "claims": [say(number) for number in range(first, min(first + an_event, size))],
+        })  # fmt: skip
+
+
 async def folds(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
-    """Structured claims over a thousand keys, folded from nothing."""
-    rooms = ("kitchen", "study", "garage", "balcony", "hallway")
-    for size in (1_000, 10_000, *((100_000,) if large else ())):
-        runs = 3 if size == 1_000 else 1
-        seconds = []
-        for run in range(runs):
-            drafts = [
-                reading(one, entity=f"thing {at.chance.randrange(KEYS)}", value=at.chance.choice(rooms))
-                for one in range(size)
-            ]
-            tenant = await at.tenant(f"fold-{size}-{run}", drafts, folded=False)
-            seconds.append(await timed(lambda t=tenant: at.fold(t)))
-        yield rate(bench="fold, 1,000 keys", size=size, events=size, seconds=seconds)
+    """Structured claims over a thousand keys, folded from nothing: how fast, and what is kept of them."""
+
+    def say(_: int) -> dict[str, str]:
+        entity, value = f"thing {at.chance.randrange(KEYS)}", at.chance.choice(ROOMS)
+        return {"entity": entity, "relation": "located_in", "value": value}
+
+    for an_event in (FEW, MANY):
+        for size in (10_000, 100_000, *((1_000_000,) if large else ())):
+            drafts = readings(size, an_event=an_event, say=say)
+            async for row in _folded(at, f"fold 1,000 keys, {_each(an_event)}", size, an_event, drafts):
+                yield row
 
 
 async def equal_readings(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
-    """The same reading again and again: a run of support, one cell."""
-    for size in (1_000, 10_000, *((100_000,) if large else ())):
-        drafts = [reading(one, entity="blue mug", value="kitchen") for one in range(size)]
-        tenant = await at.tenant(f"equal-{size}", drafts, folded=False)
-        seconds = await timed(lambda t=tenant: at.fold(t))
-        cursor = await at.plain.execute("SELECT count(*) FROM cell WHERE tenant = %s", [tenant])
-        [cells] = await cursor.fetchone() or [0]
-        yield rate(
-            bench="fold equal readings", size=size, events=size, seconds=[seconds], note=f"{cells} cells"
-        )
-        request = _request(START + timedelta(minutes=size))
-        await at.plane.resolve(tenant, "blue mug", "located_in", request)
-        asked = [
-            await timed(lambda t=tenant, r=request: at.plane.resolve(t, "blue mug", "located_in", r))
-            for _ in range(15)
-        ]
-        yield latencies(bench="resolve equal readings", size=size, seconds=asked)
+    """The same reading again and again: a run of support, one cell; and one other that comes late."""
+    said = {"entity": "blue mug", "relation": "located_in", "value": "kitchen"}
+    for an_event in (FEW, MANY):
+        for size in (10_000, 100_000, *((1_000_000,) if large else ())):
+            drafts = readings(size, an_event=an_event, say=lambda _: said)
+            async for row in _folded(at, f"fold equal readings, {_each(an_event)}", size, an_event, drafts):
+                yield row
+            tenant = _tenant(f"fold equal readings, {_each(an_event)}", size)
+            late = reading(size // 2, entity="blue mug", value="study")
+            late = late.model_copy(update={"source_event_id": "late"})
+            await append(at.plane.database, tenant, [late], grant=LOCAL_GRANT)
+            seconds = await timed(lambda t=tenant: at.fold(t))
+            cells = await _count(at, "SELECT count(*) FROM cell WHERE tenant = %s", tenant)
+            yield latencies(
+                bench=f"  a late other one, {_each(an_event)}", size=size, seconds=[seconds],
+                note=f"splits the run: {cells} cells",
+            )  # fmt: skip
 
 
-def _request(at: datetime) -> ViewRequest:
-    return ViewRequest(valid_at=ValidAt(at), known_at=None, generation=None, min_commit=None)
+def _each(an_event: int) -> str:
+    return "one an event" if an_event == 1 else f"{an_event} an event"
 
 
-async def resolves(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
-    """One key with a long history, at random times, beside a plain table and a window query."""
-    await at.plain.execute(
-        "CREATE TABLE plain_state (entity text, relation text, value text, since timestamptz, "
-        "recorded_at timestamptz, number bigint); "
-        "CREATE INDEX ON plain_state (entity, relation, since DESC, number DESC)"
+def _tenant(bench: str, size: int) -> str:
+    return f"{bench}-{size}".replace(" ", "-").replace(",", "")
+
+
+async def _folded(
+    at: Grounds, bench: str, size: int, an_event: int, drafts: Iterable[EventDraft]
+) -> AsyncIterator[Row]:
+    """Append, then fold, timing the fold; and what the claims take on disk with all their indexes."""
+    tenant = await at.tenant(_tenant(bench, size), drafts, folded=False)
+    before = await _sizes(at)
+    seconds = await timed(lambda: at.fold(tenant))
+    after = await _sizes(at)
+    claims = await _count(at, "SELECT count(*) FROM claim WHERE tenant = %s", tenant)
+    cells = await _count(at, "SELECT count(*) FROM cell WHERE tenant = %s", tenant)
+    assert claims == size
+    yield rate(bench=bench, size=size, events=size, seconds=[seconds], note=f"{size // an_event:,} events")
+    grown = {table: (after[table] - before[table]) / size for table in after}
+    yield Row(
+        bench=f"  kept of a claim, {_each(an_event)}", size=size, n=1, unit="B", value=sum(grown.values()),
+        note=" + ".join(f"{bytes_each:,.0f} {table}" for table, bytes_each in grown.items()),
+    )  # fmt: skip
+    yield Row(
+        bench=f"  cells of a claim, {_each(an_event)}", size=size, n=1, unit="cells", value=cells / size
     )
-    for size in (100, 1_000, 10_000, *((100_000,) if large else ())):
-        entity = f"mug {size}"
-        drafts = [reading(one, entity=entity, value=f"place {one % 7}") for one in range(size)]
-        tenant = await at.tenant(f"resolve-{size}", drafts, folded=True)
-        async with at.plain.cursor() as cursor, cursor.copy("COPY plain_state FROM STDIN") as copy:
-            for one in range(size):
-                since = START + timedelta(minutes=one)
-                row = (entity, "located_in", f"place {one % 7}", since, since, one)
-                await copy.write_row(row)
-        await at.plain.execute("ANALYZE plain_state")
-        times = [START + timedelta(minutes=at.chance.random() * size) for _ in range(31)]
-        ours = [
-            await timed(lambda w=when, t=tenant, e=entity: at.plane.resolve(t, e, "located_in", _request(w)))
-            for when in times
-        ]
-        plain = [await timed(lambda w=when, e=entity: _window(at, e, w)) for when in times]
-        beside = latencies(bench="", size=size, seconds=plain[1:]).value
-        yield latencies(
-            bench="resolve, one key's history", size=size, seconds=ours[1:], beside=beside,
-            note="beside a window query",
-        )  # fmt: skip
 
 
-async def _window(at: Grounds, entity: str, when: datetime) -> None:
+async def _sizes(at: Grounds) -> dict[str, int]:
     cursor = await at.plain.execute(
-        "SELECT value FROM (SELECT value, row_number() OVER (ORDER BY since DESC, number DESC) AS place "
-        "FROM plain_state WHERE entity = %s AND relation = 'located_in' AND since <= %s AND recorded_at <= %s"
-        ") AS ranked WHERE place = 1",
-        [entity, when, KnownAt(when)],
+        "SELECT t, pg_total_relation_size(t::regclass) FROM unnest(ARRAY['claim', 'line', 'cell', 'reach']) t"
     )
-    assert await cursor.fetchone() is not None
+    return {str(table): int(size) for table, size in await cursor.fetchall()}
+
+
+async def _count(at: Grounds, query: str, tenant: str) -> int:
+    cursor = await at.plain.execute(query, [tenant])
+    [count] = await cursor.fetchone() or [0]
+    return int(count)

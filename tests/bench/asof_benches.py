@@ -1,0 +1,206 @@
+"""
+Reads as of two times and single writes, beside a plain bitemporal table and beside anatid.
+
+One key with a new value every minute, each told at once. What is asked is what it was at one minute,
+as known at another, and all three must say the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from contracts.grants import LOCAL_GRANT
+from contracts.times import KnownAt, ValidAt
+from contracts.views import ViewRequest
+from ledger.log import append, create_tenant
+from tests.bench.grounds import Grounds
+from tests.bench.histories import PLACES, SHAPES, START, STEP, history_of, recorded_at
+from tests.bench.ledger_benches import reading
+from tests.bench.measure import Row, latencies, rate
+
+READS = 41
+WRITES = 40
+KEY: Final = ("thing", "located_in")
+ARM = Path(__file__).with_name("anatid_arm.py")
+ARM_PYTHON = Path(__file__).resolve().parents[2] / ".venv-bench" / "bin" / "python"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Two minutes, by the number of the claim that was the newest then: in the world, and as known."""
+
+    valid: int
+    known: int
+
+    @property
+    def valid_at(self) -> datetime:
+        return START + (self.valid + 0.5) * STEP
+
+    @property
+    def known_at(self) -> datetime:
+        return recorded_at(self.known + 1)
+
+    @property
+    def expected(self) -> str:
+        return PLACES[min(self.valid, self.known) % len(PLACES)]
+
+
+async def reads(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
+    """Ask ours, the plain table and anatid the same questions."""
+    await at.plain.execute(
+        "CREATE TABLE plain_bitemporal (entity text, relation text, value text, valid_from timestamptz, "
+        "valid_to timestamptz, recorded_at timestamptz); "
+        "CREATE INDEX ON plain_bitemporal (entity, relation, valid_from DESC, recorded_at DESC)"
+    )
+    name = "read as of two times"
+    for size in (1_000, 10_000, 100_000, *((1_000_000,) if large else ())):
+        asked = [
+            Asked(valid=at.chance.randrange(size), known=at.chance.randrange(size)) for _ in range(READS)
+        ]
+        tenant = f"as-of-{size}"
+        await history_of(at, tenant, [KEY], SHAPES["steady"], size=size)
+        await _fill_plain(at, f"{KEY[0]} of {size}", size)
+        ours = [await _ours(at, tenant, one) for one in asked]
+        plain = [await _plain(at, f"{KEY[0]} of {size}", one) for one in asked]
+        yield latencies(
+            bench=f"{name}, plain", size=size, seconds=ours, beside=_median_ms(plain),
+            note="beside a table with valid_from, valid_to, recorded_at and a window query",
+        )  # fmt: skip
+        async with _anatid() as arm:
+            if arm is None:
+                yield latencies(
+                    bench=f"{name}, anatid", size=size, seconds=ours, note="anatid is not installed"
+                )
+                continue
+            await arm.ask("fill", size)
+            answers = await arm.ask("read", [[one.valid, one.known] for one in asked])
+            for one, (_, said) in zip(asked, answers, strict=True):
+                assert said == [one.expected], one
+            yield latencies(
+                bench=f"{name}, anatid", size=size, seconds=ours,
+                beside=_median_ms([seconds for seconds, _ in answers]),
+                note="beside anatid 0.4.1, its context() of one entity",
+            )  # fmt: skip
+
+
+async def writes(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
+    """One value after the other, each durable and readable before the next."""
+    _ = large
+    database, tenant = at.plane.database, "as-of-writes"
+    await create_tenant(database, tenant)
+    started = time.perf_counter()
+    for number in range(WRITES):
+        draft = reading(number, entity="written", value=PLACES[number % len(PLACES)])
+        await append(database, tenant, [draft], grant=LOCAL_GRANT)
+        await at.fold(tenant)
+    ours = time.perf_counter() - started
+    await at.plain.execute(
+        "CREATE TABLE plain_written (entity text, relation text, value text, valid_from timestamptz, "
+        "valid_to timestamptz, recorded_at timestamptz); "
+        "CREATE INDEX ON plain_written (entity, relation, valid_from DESC, recorded_at DESC)"
+    )
+    started = time.perf_counter()
+    for number in range(WRITES):
+        await at.plain.execute(
+            "INSERT INTO plain_written VALUES ('written', %s, %s, %s, NULL, clock_timestamp())",
+            [KEY[1], PLACES[number % len(PLACES)], START + number * STEP],
+        )
+    plain = time.perf_counter() - started
+    for name, other in (("plain", plain), ("anatid", await _anatid_writes())):
+        note = "append and fold, one by one, beside "
+        note += {"plain": "INSERT", "anatid": "its supersede()"}[name] if other else "anatid, not installed"
+        yield rate(
+            bench=f"write until readable, {name}", size=1, events=WRITES, seconds=[ours], note=note,
+            beside=WRITES / other if other else None,
+        )  # fmt: skip
+
+
+async def _fill_plain(at: Grounds, entity: str, size: int) -> None:
+    async with at.plain.cursor() as cursor, cursor.copy("COPY plain_bitemporal FROM STDIN") as copy:
+        for number in range(size):
+            value, since = PLACES[number % len(PLACES)], START + number * STEP
+            await copy.write_row((entity, KEY[1], value, since, None, recorded_at(number + 1)))
+    await at.plain.execute("VACUUM ANALYZE plain_bitemporal")
+
+
+async def _ours(at: Grounds, tenant: str, one: Asked) -> float:
+    request = ViewRequest(
+        valid_at=ValidAt(one.valid_at), known_at=KnownAt(one.known_at), generation=None, min_commit=None
+    )
+    started = time.perf_counter()
+    found = await at.plane.resolve(tenant, *KEY, request)
+    seconds = time.perf_counter() - started
+    assert found.value == one.expected, one
+    return seconds
+
+
+async def _plain(at: Grounds, entity: str, one: Asked) -> float:
+    started = time.perf_counter()
+    cursor = await at.plain.execute(
+        "SELECT value FROM (SELECT value, row_number() OVER (ORDER BY valid_from DESC, recorded_at DESC) "
+        "AS place FROM plain_bitemporal WHERE entity = %s AND relation = %s AND valid_from <= %s "
+        "AND (valid_to IS NULL OR valid_to > %s) AND recorded_at <= %s) AS ranked WHERE place = 1",
+        [entity, KEY[1], one.valid_at, one.valid_at, one.known_at],
+    )
+    row = await cursor.fetchone()
+    seconds = time.perf_counter() - started
+    assert row == (one.expected,), one
+    return seconds
+
+
+def _median_ms(seconds: Sequence[float]) -> float:
+    return latencies(bench="", size=0, seconds=seconds).value
+
+
+# --- anatid, in a process and an environment of its own --------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """A process that answers one line with one line."""
+
+    process: asyncio.subprocess.Process
+
+    async def ask(self, name: str, given: Any) -> Any:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({name: given}).encode() + b"\n")
+        await self.process.stdin.drain()
+        return json.loads(await self.process.stdout.readline())
+
+
+@contextlib.asynccontextmanager
+async def _anatid() -> AsyncIterator[Arm | None]:
+    """Start it on an empty file; None where it is not installed."""
+    if not ARM_PYTHON.exists():
+        yield None
+        return
+    folder = Path(tempfile.mkdtemp(prefix="echoplane-bench-anatid-"))
+    process = await asyncio.create_subprocess_exec(
+        ARM_PYTHON, ARM, folder / "memory.anatid", stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, limit=1 << 24,
+        env={"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    try:
+        yield Arm(process=process)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _anatid_writes() -> float | None:
+    async with _anatid() as arm:
+        return None if arm is None else float(await arm.ask("write", WRITES))
