@@ -18,6 +18,10 @@ _CLAIMS: Final = (
 _REACH: Final = (
     "SELECT entity, relation, claim_id FROM reach WHERE epoch = :epoch ORDER BY entity, relation, claim_id"
 )
+_TOMBSTONES: Final = "SELECT position, ordinal, entity, relation, body, seal FROM tombstone ORDER BY 1, 2"
+_TOMBSTONE_REACH: Final = (
+    "SELECT entity, relation, position, ordinal FROM tombstone_reach WHERE epoch = :epoch ORDER BY 1, 2, 3, 4"
+)
 _CONTRACTS: Final = (
     "SELECT relation, commit, contract, seal FROM relation WHERE epoch = :epoch ORDER BY relation"
 )
@@ -36,7 +40,7 @@ async def ledger_digest(conn: AsyncConnection, epoch: int) -> str:
     Two ledgers folded from one log have the same one, whatever the batches, workers and crashes.
     """
     digest = hashlib.sha256()
-    for part in (_CLAIMS, _REACH, _CONTRACTS, _CELLS):
+    for part in (_CLAIMS, _REACH, _TOMBSTONES, _TOMBSTONE_REACH, _CONTRACTS, _CELLS):
         digest.update(framed(b"part"))
         result = await conn.stream(sa.text(part), {"epoch": epoch})
         async for row in result:

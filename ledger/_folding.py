@@ -26,23 +26,25 @@ from ledger._kept import World
 from ledger._lines import Incoming, Line, Tail
 from ledger._live import LiveLine, Open
 from ledger._occurrences import WHOLE
+from ledger._reached import Reached, tombstones_apart
 from ledger._relations import IDENTITY, Contracts
 from ledger._shelf import Shelf
+from ledger._tombstones import is_veiled
 from ledger._values import Normals, is_wrong
 from ledger._withdrawal import Replay
-from ledger._world import Key, Reader, bears_elsewhere, references_of, with_merged
+from ledger._world import Key, Reader, bears_elsewhere, with_merged
 
 
 class Folding:
     """
-    The state of one fold. Give it each commit in order, then read `lines` and `reach`.
+    The state of one fold. Give it each commit in order, then read `lines` and `reached`.
 
     `unplaced` are claims that found nothing to act on.
     """
 
     def __init__(self, reader: Reader, cells: Cells, contracts: Contracts) -> None:
         self.contracts = contracts
-        self.reach: dict[str, set[Key]] = {}
+        self.reached = Reached(reader)
         self.unplaced: dict[str, Claim] = {}
         self._reader = reader
         self._cells = cells
@@ -51,7 +53,6 @@ class Folding:
         self._reached_keys: set[Key] = set()
         self._claims: dict[str, Claim] = {}
         self._on_key: dict[Key, list[Claim]] = defaultdict(list)
-        self._of_event: dict[str, list[Claim]] = defaultdict(list)
         self._worlds: dict[Key, World] = {}
         self._identity_claims: list[Claim] = []
         self._merges = NO_MERGES
@@ -74,7 +75,11 @@ class Folding:
         self._note_identity()
         keys = {(claim.entity, claim.relation) for claim in claims if claim.relation != NO_KEY}
         self._reached_keys = await self._cells.reached(keys)
-        await self._look_up(claims)
+        graves = self._reader.graves
+        if await graves.are_there():
+            # A tail knows nothing of what was erased.
+            self._reached_keys |= await graves.touched(keys)
+        await self._look_up(tombstones_apart(claims)[0])
 
     def register(self, contract: RelationContract) -> None:
         """Take in a contract of a relation that nothing was claimed on yet."""
@@ -88,7 +93,8 @@ class Folding:
         """Apply the claims of one commit, given in the order of their positions."""
         touched: dict[Key, list[Claim]] = defaultdict(list)
         for claim in claims:
-            keys = await self._keys_of(claim)
+            keys = await self.reached.note(claim)
+            self._reached_keys |= self.reached.get(claim)
             self._take(claim, keys)
             if not keys:
                 self.unplaced[claim.claim_id] = claim
@@ -106,33 +112,8 @@ class Folding:
 
     # --- which keys a commit touches --------------------------------------------------------
 
-    async def _keys_of(self, claim: Claim) -> set[Key]:
-        """Return the keys a claim bears on: its own, and those of the claims it names."""
-        keys = {(claim.entity, claim.relation)} if claim.relation != NO_KEY else set()
-        if not bears_elsewhere(claim):
-            return keys
-        named: set[Key] = {
-            (reference.entity or NO_KEY, reference.relation or NO_KEY)
-            for reference in claim.targets
-            if reference.event_id is None
-        }
-        references = references_of(claim)
-        stored = await self._reader.of_events(references)
-        for target in [*stored, *(found for name in references for found in self._of_event[name])]:
-            if target.relation != NO_KEY:
-                named.add((target.entity, target.relation))
-            if bears_elsewhere(target):
-                more = self.reach.get(target.claim_id)
-                if more is None:
-                    more = (await self._reader.reached([target])).get(target.claim_id, set())
-                named |= more
-        self.reach[claim.claim_id] = named - keys
-        self._reached_keys |= named
-        return keys | named
-
     def _take(self, claim: Claim, keys: Iterable[Key]) -> None:
         self._claims[claim.claim_id] = claim
-        self._of_event[claim.event_id].append(claim)
         for key in keys:
             self._on_key[key].append(claim)
             if claim.stance == Stance.CORRECT or (claim.stance == Stance.END and claim.value is None):
@@ -161,7 +142,7 @@ class Folding:
         return await self._all_keys_of(moved, touched)
 
     def _is_about_identity(self, claim: Claim) -> bool:
-        keys = self.reach.get(claim.claim_id, set())
+        keys = self.reached.get(claim)
         if claim.relation != NO_KEY:
             keys = keys | {(claim.entity, claim.relation)}
         return any(key[1] in IDENTITY or key in self._beneath for key in keys)
@@ -274,7 +255,7 @@ class Folding:
             roots = {world.root(key) for key in keys & world.keys} | moved.keys() | world.derived
             members: dict[Key, list[Key]] = defaultdict(list)
             for key in sorted(world.keys):
-                if key[1] not in IDENTITY and world.root(key) in roots:
+                if key[1] not in IDENTITY and not is_veiled(*key) and world.root(key) in roots:
                     members[world.root(key)].append(key)
             await self._shelf.load_whole({key for own in members.values() for key in own})
             for root, own in members.items():
@@ -303,10 +284,11 @@ class Folding:
 
         world.put(root, moved, is_open=is_open)
         live = world.live.get(root)
-        if live is None or not whole.isdisjoint(members):
+        if live is None or not whole.isdisjoint(members) or live.held != world.holds(root):
             self._settle_whole(world, root, members, commit)
             return
-        for part in sorted(live.touched):
+        touched = live.touched if live.held is None else live.touched & live.held
+        for part in sorted(touched):
             line_now = live.lines[part]
             for start, end in line_now.changed():
                 segments = line_now.segments(start, end)
@@ -314,7 +296,7 @@ class Folding:
                     self._line(key, part).splice(start, end, segments, commit)
         # A claim that acts may leave a question open on lines where nothing changed.
         acts = any(bears_elsewhere(claim) or claim.stance not in _ENTERS for claim in claims)
-        for part in live.lines if acts else live.touched:
+        for part in (live.lines if live.held is None else live.held) if acts else touched:
             for key in members:
                 self._line(key, part).tail = self._tail(world, key, live.lines[part])
         live.touched.clear()
@@ -327,7 +309,9 @@ class Folding:
             for line_now in live.lines.values():
                 line_now.changed()
             live.touched.clear()
-            timelines = {part: line_now.segments(NEVER, FOREVER) for part, line_now in live.lines.items()}
+            live.held = world.holds(root)
+            parts = live.lines if live.held is None else live.held
+            timelines = {part: live.lines[part].segments(NEVER, FOREVER) for part in parts}
         named = {stored_part(part, self._reader.keys): part for part in timelines}
         for key in members:
             for part in timelines:
@@ -387,7 +371,8 @@ class Folding:
             for known in loaded:
                 claims.update((claim.claim_id, claim) for claim in self._on_key.get(known, ()))
             keys = loaded | self._keys_bound(claims.values(), merges)
-        return claims, loaded
+        named = await self._reader.graves.named(claims.values())
+        return {claim.claim_id: claim for claim in named}, loaded
 
     def _keys_bound(self, claims: Iterable[Claim], merges: Merges) -> set[Key]:
         """Return the keys that claims of this fold bear on, with those of entities that are one."""
@@ -395,7 +380,7 @@ class Folding:
         for claim in claims:
             if claim.relation != NO_KEY:
                 keys.add((claim.entity, claim.relation))
-            keys |= self.reach.get(claim.claim_id, set())
+            keys |= self.reached.get(claim)
         return with_merged(keys, merges)
 
     # --- loading ----------------------------------------------------------------------------

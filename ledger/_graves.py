@@ -7,7 +7,7 @@ which is left says. A tenant that erased nothing pays one look for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
@@ -69,6 +69,23 @@ _TOUCHED: Final = sa.text(
 _NAMES: Final = sa.text(
     "SELECT veil, name FROM veiled_name WHERE tenant = :tenant AND epoch = :epoch "
     "AND veil = ANY(CAST(:veils AS text[]))"
+)
+_OF_BATCH: Final = sa.text(
+    "SELECT t.* FROM tombstone t WHERE t.tenant = :tenant AND t.event_id = ANY(CAST(:event_ids AS text[]))"
+)
+_NOTE_NAMES: Final = sa.text(
+    "INSERT INTO veiled_name (tenant, epoch, veil, name) SELECT :tenant, :epoch, n.veil, n.name "
+    "FROM unnest(CAST(:veils AS text[]), CAST(:names AS text[])) AS n(veil, name) WHERE EXISTS ("
+    "SELECT FROM tombstone t WHERE t.tenant = :tenant AND t.entity = n.veil) OR EXISTS ("
+    "SELECT FROM tombstone t WHERE t.tenant = :tenant AND t.relation = n.veil) OR EXISTS ("
+    "SELECT FROM tombstone_reach r WHERE r.tenant = :tenant AND r.epoch = :epoch AND r.entity = n.veil) "
+    "OR EXISTS (SELECT FROM tombstone_reach r WHERE r.tenant = :tenant AND r.epoch = :epoch "
+    "AND r.relation = n.veil) ON CONFLICT DO NOTHING"
+)
+_WRITE_REACH: Final = sa.text(
+    "INSERT INTO tombstone_reach (tenant, epoch, entity, relation, position, ordinal) "
+    "SELECT :tenant, :epoch, * FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), "
+    "CAST(:positions AS bigint[]), CAST(:ordinals AS integer[]))"
 )
 _CLAIMS_AT: Final = sa.text(
     "SELECT c.* FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch AND (c.position, c.ordinal) IN "
@@ -193,6 +210,30 @@ class Graves:
         values = Values(self._said, self._erased)
         clear = {stone.claim_id: named(stone, self._names, values.of) for stone in stones}
         return [clear.get(claim.claim_id, claim) for claim in known]
+
+    async def of_batch(self, event_ids: Iterable[str]) -> list[Claim]:
+        """Return the tombstones of events that are being folded, after whatever else is has been learned."""
+        return await self._stones(_OF_BATCH, event_ids=sorted(set(event_ids)))
+
+    async def note_names(self, names: Iterable[str]) -> None:
+        """Keep those of the names that tombstones know by digest: something that is written says them."""
+        if await self.are_there():
+            of_veil = {self._veil(name): name for name in names if name and not is_veiled(name)}
+            ordered = sorted(of_veil)
+            bound = self._bound(veils=ordered, names=[of_veil[veil] for veil in ordered])
+            await self._conn.execute(_NOTE_NAMES, bound)
+
+    async def write_reach(self, stones: Iterable[Tombstone], reached: Mapping[str, set[Key]]) -> None:
+        """Write which keys tombstones bear on beside their own, by claim id."""
+        rows = [(key, stone.position) for stone in stones for key in sorted(reached.get(stone.claim_id, ()))]
+        if rows:
+            bound = self._bound(
+                entities=[key[0] for key, _ in rows],
+                relations=[key[1] for key, _ in rows],
+                positions=[position.event for _, position in rows],
+                ordinals=[position.ordinal for _, position in rows],
+            )
+            await self._conn.execute(_WRITE_REACH, bound)
 
     def take(self, stones: Iterable[Tombstone]) -> None:
         """Take in tombstones as they are stored, whose rows may not be written yet."""

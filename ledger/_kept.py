@@ -26,14 +26,14 @@ class LiveKey:
     The lines of a key that is one-valued or many-valued and on which nothing was derived.
 
     `touched` are the parts in which something came or left, `held` those that cells were kept of when
-    they were last settled.
+    they were last settled, None where all of them were.
     """
 
     def __init__(self, cardinality: Cardinality, *, window_us: int) -> None:
         assert cardinality != Cardinality.OCCURRENCE
         self.lines: dict[str, LiveLine] = {}
         self.touched: set[str] = set()
-        self.held: set[str] = set()
+        self.held: set[str] | None = None
         self._is_many = cardinality == Cardinality.MANY
         self._window_us = window_us
         self._parts_of: dict[int, set[str]] = {}
@@ -148,14 +148,17 @@ class World:
         contract = self.replay.contracts.of(key[1])
         return key not in self.derived and contract.cardinality != Cardinality.OCCURRENCE
 
-    def holds(self, key: Key) -> set[str]:
-        """Return the parts of a live key (of a representative) that cells are kept of, as `Court.unheld`."""
-        lines = self.live[key].lines
+    def holds(self, key: Key) -> set[str] | None:
+        """
+        Return the parts of a live key (of a representative) that cells are kept of, None where it is all.
+
+        As in `Court.unheld`.
+        """
         if not self.replay.has_erased:
-            return set(lines)
+            return None
         if not self.replay.is_named(*key):
             return set()
-        return {part for part, line in lines.items() if line.has_left}
+        return {part for part, line in self.live[key].lines.items() if line.has_left}
 
     def put(self, key: Key, entries: Iterable[Entry], *, is_open: Callable[[str], Open]) -> None:
         """Let entries of a live key stand where they now do."""

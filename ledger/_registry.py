@@ -39,11 +39,14 @@ from ledger._registrations import (
 )
 from ledger._relations import Contracts, check_contract, contract_bytes, relation_seal
 from ledger._tenants import tenant_keys
+from ledger._tombstones import veiled
 from ledger._world import Reader
 
+# What was erased was in use all the same: else a rebuild would take in what was refused when it came.
 _IN_USE: Final = sa.text(
     "SELECT EXISTS (SELECT FROM claim WHERE tenant = :tenant AND epoch = ANY(CAST(:epochs AS integer[])) "
-    "AND relation = :relation)"
+    "AND relation = :relation) OR EXISTS (SELECT FROM tombstone WHERE tenant = :tenant "
+    "AND relation = :veil AND (commit < :before OR CAST(:before AS bigint) IS NULL))"
 )
 _COUNT: Final = sa.text(
     "SELECT count(*) FROM claim WHERE tenant = :tenant AND epoch = :epoch AND relation = :relation"
@@ -104,7 +107,7 @@ async def register_contract(
                 epoch=live.newest if to_come else live.serving,
                 building=to_come,
             )
-        if not await is_in_use(conn, tenant, live.numbers, contract.relation):
+        if not await is_in_use(conn, keys, live.numbers, contract.relation, before=None):
             draft = registration_draft(
                 Registration(contract=contract, epoch=None), stream=stream, actor_id=actor_id
             )
@@ -146,9 +149,21 @@ async def _in_use(conn: AsyncConnection, tenant: str, live: Live, relation: str)
     )
 
 
-async def is_in_use(conn: AsyncConnection, tenant: str, epochs: Sequence[int], relation: str) -> bool:
-    """Return whether anything was claimed on a relation in one of these epochs."""
-    parameters = {"tenant": tenant, "epochs": list(epochs), "relation": relation}
+async def is_in_use(
+    conn: AsyncConnection, keys: TenantKeys, epochs: Sequence[int], relation: str, *, before: int | None
+) -> bool:
+    """
+    Return whether anything was claimed on a relation in one of these epochs.
+
+    Of what was erased since, only what stands before a commit counts, if one is given.
+    """
+    parameters = {
+        "tenant": keys.tenant,
+        "epochs": list(epochs),
+        "relation": relation,
+        "veil": veiled(keys, relation),
+        "before": before,
+    }
     return bool(await conn.scalar(_IN_USE, parameters))
 
 

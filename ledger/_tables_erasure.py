@@ -72,6 +72,7 @@ tombstone_reach = sa.Table(
         ["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="tombstone_reach_of_epoch"
     ),
     sa.CheckConstraint("entity ~ '^( |$)' AND relation ~ '^( |$)'", name="tombstone_reach_is_veiled"),
+    sa.Index("tombstone_reach_by_relation", "tenant", "epoch", "relation"),
     sa.Index("tombstone_reach_by_place", "tenant", "epoch", "position", "ordinal"),
 )
 

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.errors import OtherProjector, Poisoned
-from contracts.events import Event, Kind
+from contracts.events import ErasedEvent, Kind
 from contracts.limits import BUILDING_EVENTS_MAX
 from contracts.ports import Projector
 from contracts.relations import RelationContract
@@ -35,11 +35,12 @@ from ledger._epochs import (
     is_building,
     take_over,
 )
+from ledger._folded import add_tombstones, write_folded
 from ledger._folding import Folding
 from ledger._garbage import uncollected
 from ledger._keys import TenantKeys
 from ledger._poison import bury, error_name, forget_passed
-from ledger._read import read_events
+from ledger._read import LoggedEvent, read_events
 from ledger._reading import claims_in
 from ledger._registrations import CONTRACT
 from ledger._registry import (
@@ -133,7 +134,7 @@ class _Batch:
     position: int
     last_commit: int
     last_position: int
-    events: list[Event]
+    events: list[LoggedEvent]
     poison: _Poison | None
 
 
@@ -252,10 +253,11 @@ async def _fold(
         rows = Rows(conn=conn, keys=keys, epoch=cursor.epoch)
         async with rows.claims() as stream:
             projected, late = await _project(reader, batch, projector, contracts, stream)
+        await add_tombstones(
+            reader, batch.events, {commit: found.claims for commit, found in projected.items()}
+        )
         folding = Folding(reader, cells, contracts)
-        claims = await _apply(folding, batch, projected)
-        await rows.reach(folding.reach, claims)
-        await rows.lines(folding.lines)
+        count = await write_folded(reader, folding, await _apply(folding, batch, projected))
         for commit, found in projected.items():
             for contract in found.contracts:
                 await store_contract(conn, keys, contract, epoch=cursor.epoch, commit=commit)
@@ -279,7 +281,7 @@ async def _fold(
         commit=batch.commit,
         head=head.commit,
         events=len([event for event in batch.events if event.commit <= batch.commit]),
-        claims=len(claims),
+        claims=count,
         unplaced=len(folding.unplaced),
         refused_contracts=late,
         building=None if took_over else head.building,
@@ -320,7 +322,7 @@ async def _read(conn: AsyncConnection, keys: TenantKeys, cursor: Any, events_max
     while position < batch.last_position:
         page = await read_events(conn, keys, after_position=position, limit=batch.last_position - position)
         position = page[-1].position
-        batch.events += [event for event in page if isinstance(event, Event)]
+        batch.events += page
     return batch
 
 
@@ -344,7 +346,7 @@ async def _project(
     A contract comes too late where claims on its relation were made before: every fold of this
     epoch passes it over.
     """
-    by_commit: dict[int, list[Event]] = defaultdict(list)
+    by_commit: dict[int, list[LoggedEvent]] = defaultdict(list)
     for event in batch.events:
         by_commit[event.commit].append(event)
     projected: dict[int, _Projected] = {}
@@ -353,6 +355,8 @@ async def _project(
     for commit, events in sorted(by_commit.items()):
         found = _Projected(position=events[-1].position, claims=[], contracts=[])
         for event in events:
+            if isinstance(event, ErasedEvent) or event.draft.kind == Kind.ERASURE:
+                continue
             try:
                 if event.draft.kind == Kind.RELATION:
                     await stream.arrived()
@@ -360,7 +364,7 @@ async def _project(
                     if contract is None:
                         continue
                     if contract.relation in used or await is_in_use(
-                        reader.conn, reader.keys.tenant, [reader.epoch], contract.relation
+                        reader.conn, reader.keys, [reader.epoch], contract.relation, before=commit
                     ):
                         late += 1
                         continue
@@ -392,6 +396,5 @@ async def _apply(folding: Folding, batch: _Batch, projected: dict[int, _Projecte
         claims += found.claims
         batch.commit, batch.position = commit, found.position
     if batch.poison is None:
-        # Erased events at the end have nothing to apply.
         batch.commit, batch.position = batch.last_commit, batch.last_position
     return claims

@@ -46,6 +46,7 @@ CREATE TABLE tombstone_reach (
     CONSTRAINT tombstone_reach_is_veiled CHECK (entity ~ '^( |$)' AND relation ~ '^( |$)')
 );
 
+CREATE INDEX tombstone_reach_by_relation ON tombstone_reach (tenant, epoch, relation);
 CREATE INDEX tombstone_reach_by_place ON tombstone_reach (tenant, epoch, position, ordinal);
 
 -- Names that tombstones know by digest and claims that are left say: by them the two find each other.
