@@ -197,10 +197,14 @@ async def serve(
                 group.create_task(watch(db, keeper.wake, hint=hint)),
             ]
             if redis_url is not None:
-                tasks.append(group.create_task(listen(redis_url, hint=hint)))
-            await stop.wait()
-            for task in tasks:
-                task.cancel()
+                tasks.append(group.create_task(listen(redis_url, hint=hint, stop=stop)))
+            try:
+                await stop.wait()
+            finally:
+                # A bug in one ends all.
+                stop.set()
+                for task in tasks:
+                    task.cancel()
     finally:
         server.close()
         await server.wait_closed()

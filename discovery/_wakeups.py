@@ -79,8 +79,16 @@ async def watch(db: log.Database, wake: Callable[[str], Awaitable[None]], *, hin
         hint.clear()
 
 
-async def listen(redis_url: str, *, hint: asyncio.Event) -> None:
-    """Set `hint` whenever something is said on the stream, until cancelled; wait for a Redis that is gone."""
+async def listen(redis_url: str, *, hint: asyncio.Event, stop: asyncio.Event) -> None:
+    """
+    Set `hint` whenever something is said on the stream; wait for a Redis that is gone.
+
+    Args:
+        redis_url: Where the stream is.
+        hint: Set when something is said.
+        stop: Set to end, beside a cancellation: before Python 3.12 `asyncio.wait_for`, which redis-py
+            waits with, can lose one. Seen within `BLOCK_MS`.
+    """
     client = Redis.from_url(
         redis_url,
         socket_timeout=_SOCKET_SECONDS,
@@ -89,10 +97,10 @@ async def listen(redis_url: str, *, hint: asyncio.Event) -> None:
     )
     down = False
     try:
-        while True:
+        while not stop.is_set():
             try:
                 await _make_group(client)
-                while True:
+                while not stop.is_set():
                     # Not kept for acknowledgement: a hint that is lost is made up for by the next look.
                     said: Any = await client.xreadgroup(
                         GROUP, GROUP, {STREAM: ">"}, count=READ_MAX, block=BLOCK_MS, noack=True

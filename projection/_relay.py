@@ -167,4 +167,5 @@ async def _is_emptied(client: Any, memory: _Memory) -> bool:  # noqa: ANN401 —
 async def wait_for(stop: asyncio.Event, *, seconds: float) -> None:
     """Wait, or return at once when `stop` is set."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), timeout=seconds)
+        async with asyncio.timeout(seconds):
+            await stop.wait()

@@ -247,7 +247,7 @@ async def woken(db, redis_url, act):
 
     tasks = [
         asyncio.create_task(watch(db, wake, hint=hint)),
-        asyncio.create_task(listen(redis_url, hint=hint)),
+        asyncio.create_task(listen(redis_url, hint=hint, stop=asyncio.Event())),
     ]
     try:
         async with asyncio.timeout(15):

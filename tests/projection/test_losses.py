@@ -218,6 +218,34 @@ async def test_a_consumer_that_died_of_anything_is_replaced(plane, monkeypatch):
     await healed(plane)
 
 
+@pytest.mark.parametrize("of", ["a bug", "a cancellation"])
+async def test_the_relay_does_not_go_on_alone_where_its_cancellation_is_lost(plane, monkeypatch, of):
+    """As `asyncio.wait_for` can lose one that comes when the answer of Redis is there already."""
+    asks, fails = asyncio.Event(), asyncio.Event()
+
+    async def losing(_client):
+        asks.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(3_600)
+        return False
+
+    async def failing(_client):
+        await fails.wait()
+        raise LookupError("a bug")
+
+    monkeypatch.setattr("projection._relay.ensure_group", losing)
+    monkeypatch.setattr("projection._worker.ensure_group", failing)
+    plane.start()
+    await asks.wait()
+
+    fails.set() if of == "a bug" else plane.task.cancel()
+    async with asyncio.timeout(HEAL_SECONDS):
+        await asyncio.wait([plane.task])
+
+    assert plane.task.cancelled() == (of == "a cancellation")
+    plane.task = None
+
+
 @pytest.mark.parametrize("name", ["w1", "w1-claims"])
 async def test_what_an_earlier_life_read_and_left_is_dealt_with_by_the_next(plane, running, name):
     await plane.say_many("acme", 3)
