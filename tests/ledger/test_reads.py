@@ -408,6 +408,16 @@ async def test_bitemporal_join_pairs_what_was_known_together(tell):
     assert late.known_to_at == FIRST + 3 * DAY
 
 
+async def test_what_was_never_known_at_the_same_time_is_no_pair(tell):
+    await tell(span("a", day(1), day(9)))
+    await tell(span("b", day(1), day(9)))
+    await tell(span("a", day(1), day(9), entity="bob"))
+
+    assert pairs(await tell.join(("ann", "home"), ("bob", "home"), bitemporal=True)) == [
+        ("b", "a", day(1), day(9))
+    ]
+
+
 async def test_join_is_cut_at_its_bound_and_says_so(tell, monkeypatch):
     await tell(*(span("x", day(number), day(number + 1)) for number in range(1, 6)))
     await tell(span("y", day(1), day(9), entity="bob"))
