@@ -10,8 +10,10 @@ import pytest
 from contracts.errors import BadRequest, RelationInUse
 from contracts.grants import ANY, LOCAL_GRANT, Grant, Right
 from contracts.relations import Cardinality, default_contract
+from contracts.views import Generation
 from contracts.wire import SCHEMAS
 from echoplane._epochs import rebuild
+from echoplane._wiring import NEWEST
 from ledger.log import EpochState, list_epochs
 from ledger.write import fold
 from projection import RuleProjector
@@ -80,6 +82,21 @@ async def test_the_old_generation_answers_byte_for_byte_as_before(client, plane,
 
     assert await resolved(client, **view) == before
     assert json.loads(before)["view"] | {"epoch": 1, "cut": 2} == json.loads(before)["view"]
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_read_of_an_old_generation_waits_for_nothing_later(client, plane, remember, turn):
+    await client.post("/v1/home/epochs")
+    await fold_all(plane)
+    await remember("home", turn("I moved to Oslo."))
+    old = replace(NEWEST, generation=Generation(epoch=1, commit=2))
+
+    request = await plane.after_last_commit("home", old)
+
+    assert request == old
+    found = await plane.resolve("home", "Ann", "lives_in", request)
+    assert (found.view.epoch, found.view.cut) == (1, 2)
+    assert (await plane.after_last_commit("home", NEWEST)).min_commit == 4
 
 
 async def test_a_read_that_waits_for_its_write_is_answered_across_the_switch(client, plane, home, remember):

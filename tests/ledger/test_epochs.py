@@ -140,7 +140,8 @@ async def test_a_change_while_an_epoch_is_folded_gives_that_up_for_one_with_both
     await say("ann", "red", "colour")
     await register(MANY, new_epoch=True)
     await fold(db, "acme", PlainProjector(), events_max=1)
-    assert (await states(db))[1] == (2, "building", 1)
+    assert (await states(db)) == [(1, "serving", 3), (2, "building", 1)]
+    assert await log.pending(db) == [("acme", 3)]
 
     second = await register(replace(MANY, relation="colour"), new_epoch=True)
 

@@ -19,6 +19,7 @@ from contracts.errors import (
 from contracts.grants import LOCAL_GRANT
 from contracts.views import Generation
 from ledger import log
+from ledger._epochs import take_over
 from ledger.log import EpochState, list_epochs
 from ledger.resolve import history, pin, verify_cells
 from ledger.write import begin_epoch, drop_epoch, fold, verify_claims
@@ -141,6 +142,18 @@ async def test_appends_that_come_meanwhile_go_to_both_and_the_serving_one_is_fre
     await fold_all(db, events_max=2)
     assert await states(db) == [(1, "retired", 8), (2, "serving", 8)]
     assert len((await ask(db)).members) == 7
+
+
+async def test_an_epoch_does_not_take_over_from_one_that_has_seen_more(db, register, say):
+    await say("ann", "Lyon")
+    await register(MANY, new_epoch=True)
+    await fold(db, "acme", PlainProjector(), events_max=1)
+    stood = await states(db)
+
+    async with db.tenant("acme") as conn:
+        assert not await take_over(conn, "acme", epoch=2, commit=1)
+
+    assert stood == await states(db) == [(1, "serving", 2), (2, "building", 1)]
 
 
 async def test_a_fold_that_is_cut_off_when_it_takes_over_leaves_the_old_one_serving(
