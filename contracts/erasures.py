@@ -39,6 +39,7 @@ class ErasureReport:
     the log; `already_erased` those asked for that an earlier one had taken. If it took none,
     nothing was appended, and `event_id`, `commit` and `recorded_at` are None. An erasure with more
     to keep than one event holds is several events of one commit; `event_id` is the first.
+    `units_count` are units whose vectors went.
     """
 
     event_id: str | None

@@ -16,7 +16,8 @@ The error tree, sorted by who must act.
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
     │   ├── VersionConflict    another writer appended first
-    │   └── NotYet             the generation or commit asked for is not folded yet
+    │   ├── NotYet             the generation or commit asked for is not folded yet
+    │   └── ErasedMeanwhile    an event was erased while an answer was made of it
     ├── Unavailable    the caller retries as is, later
     └── Fault          the operators of the plane act
         ├── Poisoned           an event stops its tenant's epoch
@@ -199,6 +200,16 @@ class NotYet(Stale):
     def __init__(self, *, wanted: str, visible: str) -> None:
         super().__init__(f"{wanted} is not visible yet; the newest is {visible}")
         self.wanted, self.visible = wanted, visible
+
+
+class ErasedMeanwhile(Stale):
+    """An event that an answer stood on was erased while it was made: ask again. Nothing was stored."""
+
+    code = "stale.erased_meanwhile"
+
+    def __init__(self, *, commit: int) -> None:
+        super().__init__(f"an event that was read has been erased by commit {commit}")
+        self.commit = commit
 
 
 class Unavailable(EchoplaneError):

@@ -370,7 +370,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasedEvent:
-    """An event whose payload was erased: where it stands in the log, and nothing of what it said."""
+    """
+    An event whose payload was erased: where it stands in the log, and nothing of what it said.
+
+    `erased_by` is the event that erased it; None where its key was lost and no erasure says so.
+    """
 
     event_id: str
     position: int
@@ -378,6 +382,7 @@ class ErasedEvent:
     recorded_at: KnownAt
     observed: Term | None
     kind: Kind
+    erased_by: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ and the ledger decides: what is proposed is read again from the ledger at the pi
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ import structlog
 from contracts import limits
 from contracts.answers import Answer
 from contracts.contexts import ContextPack
-from contracts.errors import Incorrect, Unavailable
+from contracts.errors import ErasedMeanwhile, Incorrect, Unavailable
 from contracts.events import ErasedEvent
 from contracts.ports import Discovery, TokenCounter
 from contracts.proposals import KeyProposal, Proposal
@@ -41,6 +42,8 @@ from packing import answer_digest, event_ids, pack
 from realize import realize
 
 log = structlog.get_logger()
+
+_TRIES_AFRESH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +82,15 @@ class Path:
         Raises:
             NotYet: The view asked for is not folded within the wait.
             NotFound: No such tenant.
+            ErasedMeanwhile: What it is answered from was erased, and again each time it was asked anew.
             IntegrityFault: Something read does not match what covers it.
         """
+        for _ in range(_TRIES_AFRESH):
+            with contextlib.suppress(ErasedMeanwhile):
+                return await self._ask(tenant, question, request, wait_ms=wait_ms)
+        return await self._ask(tenant, question, request, wait_ms=wait_ms)
+
+    async def _ask(self, tenant: str, question: Question, request: ViewRequest, *, wait_ms: int) -> Asked:
         view = await pin(self.database, tenant, request, wait_ms=wait_ms)
         started = time.perf_counter()
         proposal = await self._propose(tenant, question, view)

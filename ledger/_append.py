@@ -141,7 +141,14 @@ async def append_within(
         Forbidden: The grant lacks the command's right.
     """
     check_command(grant, keys.tenant, draft)
-    prepared = prepare(keys, [draft])
+    return await append_commands_within(conn, db, keys, [draft])
+
+
+async def append_commands_within(
+    conn: AsyncConnection, db: Database, keys: TenantKeys, drafts: Sequence[EventDraft]
+) -> Receipt:
+    """Append several as one commit, as `append_within` does; who may is the caller's business."""
+    prepared = prepare(keys, drafts)
     sealed = _sealed(db, keys, prepared, *await _named_by_id(db, keys, prepared))
     appending = _Appending(events=prepared.events, sealed=sealed, expected=None, under=None)
     (outcome,) = await _run(conn, db, keys.tenant, [appending])

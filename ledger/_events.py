@@ -42,7 +42,7 @@ class SealedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEvent:
-    """One row of the log with its wrapped data key, None where that was destroyed."""
+    """One row of the log with its wrapped data key, None where that was destroyed, and what erased it."""
 
     event_id: str
     position: int
@@ -53,6 +53,7 @@ class StoredEvent:
     ciphertext: bytes
     hash: bytes
     wrapped_key: bytes | None
+    erased_by: str | None
 
 
 def new_id(prefix: str, randomness: Randomness) -> str:
@@ -130,6 +131,7 @@ def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
             recorded_at=recorded_at,
             observed=_observed_term(header.get("observed")),
             kind=Kind(stored.kind),
+            erased_by=stored.erased_by,
         )
     payload = open_payload(keys, stored, keys.open_key(stored.event_id, stored.wrapped_key))
     draft = _draft(resolved(payload["draft"], payload["references"]), what=what)

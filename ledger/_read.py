@@ -43,7 +43,7 @@ class Head:
 
 def stored_events() -> sa.Select[Any]:
     """Return the query of everything that `StoredEvent` holds."""
-    event, commit, key = _tables.event, _tables.commit, _tables.event_key
+    event, commit, key, erased = _tables.event, _tables.commit, _tables.event_key, _tables.erased
     return sa.select(
         event.c.event_id,
         event.c.position,
@@ -54,10 +54,11 @@ def stored_events() -> sa.Select[Any]:
         event.c.ciphertext,
         event.c.hash,
         key.c.wrapped_key,
+        erased.c.erasure_id,
     ).select_from(
-        event.join(
-            commit, sa.and_(commit.c.tenant == event.c.tenant, commit.c.commit == event.c.commit)
-        ).outerjoin(key, sa.and_(key.c.tenant == event.c.tenant, key.c.event_id == event.c.event_id))
+        event.join(commit, sa.and_(commit.c.tenant == event.c.tenant, commit.c.commit == event.c.commit))
+        .outerjoin(key, sa.and_(key.c.tenant == event.c.tenant, key.c.event_id == event.c.event_id))
+        .outerjoin(erased, sa.and_(erased.c.tenant == event.c.tenant, erased.c.event_id == event.c.event_id))
     )
 
 
@@ -247,6 +248,7 @@ async def _stored(conn: AsyncConnection, query: sa.Select[Any]) -> list[StoredEv
             ciphertext=bytes(row.ciphertext),
             hash=bytes(row.hash),
             wrapped_key=None if row.wrapped_key is None else bytes(row.wrapped_key),
+            erased_by=row.erasure_id,
         )
         for row in await conn.execute(query)
     ]

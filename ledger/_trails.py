@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
@@ -20,7 +21,7 @@ from sqlalchemy.dialects import postgresql as pg
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.contexts import ContextPack
-from contracts.errors import IntegrityFault, NotFound
+from contracts.errors import ErasedMeanwhile, IntegrityFault, NotFound
 from contracts.limits import PAGE_EVENTS_MAX
 from contracts.proposals import Proposal
 from contracts.trails import Question, Trail
@@ -28,6 +29,7 @@ from contracts.views import View
 from ledger import _tables
 from ledger._canonical import canonical, parse
 from ledger._database import Database
+from ledger._erasures import erased_recall, events_cited
 from ledger._events import new_id
 from ledger._keys import TenantKeys, framed
 from ledger._tenants import tenant_keys
@@ -49,10 +51,17 @@ class TrailHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasedTrail:
-    """A recall whose question was erased."""
+    """
+    A recall whose question was erased.
+
+    `erased_by` is the event that erased it, None where its key was lost and no erasure says so;
+    `erased_event_ids` what it cited of what was erased.
+    """
 
     trail_id: str
     context_hash: str
+    erased_by: str | None
+    erased_event_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +75,12 @@ class StoredContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasedContext:
-    """A context whose form was erased."""
+    """A context whose form was erased; `erased_by` and `erased_event_ids` as of a trail."""
 
     context_hash: str
     content_hash: str
+    erased_by: str | None
+    erased_event_ids: tuple[str, ...]
 
 
 RecalledTrail: TypeAlias = Trail | ErasedTrail
@@ -87,6 +98,7 @@ async def store_recall(db: Database, tenant: str, trail: Trail, pack: ContextPac
 
     Raises:
         NotFound: No such tenant.
+        ErasedMeanwhile: An event that it cites was erased since it was read; nothing is stored.
         IntegrityFault: Trail and pack are not of one context, or its hash is not that of its form.
         Unavailable: Unknown whether stored; nothing that was asked depends on it.
     """
@@ -107,7 +119,7 @@ async def store_recall(db: Database, tenant: str, trail: Trail, pack: ContextPac
         "asked_at": db.clock(),
         "body": body,
         "ciphertext": key.encrypt(
-            canonical(_secret(trail)),
+            canonical(secret_of(trail)),
             context=_trail_context(keys, trail.trail_id, body),
             randomness=db.randomness,
         ),
@@ -118,6 +130,8 @@ async def store_recall(db: Database, tenant: str, trail: Trail, pack: ContextPac
         await _store_context(db, conn, keys, pack)
         # Last of what waits for others: the number's row is locked until the commit.
         row["number"] = (await conn.execute(next_number.returning(head.c.number))).scalar_one()
+        # From here on no erasure goes on before this is stored: it would not find what cites its events.
+        await _check_nothing_erased(conn, pack)
         row["seal"] = trail_seal(keys, row)
         await conn.execute(sa.insert(_tables.trail), row)
         await conn.execute(
@@ -147,13 +161,19 @@ async def read_trail(db: Database, tenant: str, reference: str) -> RecalledTrail
     async with db.snapshot(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
         row = (await conn.execute(query)).mappings().one_or_none()
-    if row is None:
-        raise NotFound(what="context or trail")
-    if not hmac.compare_digest(trail_seal(keys, row), bytes(row["seal"])):
-        raise IntegrityFault(what=f"the seal of trail {row['trail_id']}")
-    if row["wrapped_key"] is None:
-        return ErasedTrail(trail_id=row["trail_id"], context_hash=row["context_hash"])
-    return _trail(keys, row)
+        if row is None:
+            raise NotFound(what="context or trail")
+        if not hmac.compare_digest(trail_seal(keys, row), bytes(row["seal"])):
+            raise IntegrityFault(what=f"the seal of trail {row['trail_id']}")
+        if row["wrapped_key"] is not None:
+            return open_trail(keys, row)
+        by, event_ids = await erased_recall(conn, keys, row["trail_id"])
+    return ErasedTrail(
+        trail_id=row["trail_id"],
+        context_hash=row["context_hash"],
+        erased_by=by,
+        erased_event_ids=event_ids,
+    )
 
 
 async def read_context(db: Database, tenant: str, context_hash: str) -> RecalledContext:
@@ -173,9 +193,13 @@ async def read_context(db: Database, tenant: str, context_hash: str) -> Recalled
     async with db.snapshot(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
         row = (await conn.execute(query)).mappings().one_or_none()
-    if row is None:
-        raise NotFound(what="context")
-    return open_context(keys, row)
+        if row is None:
+            raise NotFound(what="context")
+        stored = open_context(keys, row)
+        if isinstance(stored, StoredContext):
+            return stored
+        by, event_ids = await erased_recall(conn, keys, context_hash)
+    return replace(stored, erased_by=by, erased_event_ids=event_ids)
 
 
 async def list_trails(db: Database, tenant: str, *, after_number: int, limit: int) -> list[TrailHeader]:
@@ -214,14 +238,16 @@ def trail_seal(keys: TenantKeys, row: Any) -> bytes:  # noqa: ANN401 - a row, as
 
 def open_context(keys: TenantKeys, row: Any) -> RecalledContext:  # noqa: ANN401 - a row joined with its key
     """
-    Decrypt a context's row and check it against its hash.
+    Decrypt a context's row and check it against its hash; what erased it is not in its row.
 
     Raises:
         IntegrityFault: A byte of it was changed.
     """
     context_hash, content_hash = row["context_hash"], row["content_hash"]
     if row["wrapped_key"] is None:
-        return ErasedContext(context_hash=context_hash, content_hash=content_hash)
+        return ErasedContext(
+            context_hash=context_hash, content_hash=content_hash, erased_by=None, erased_event_ids=()
+        )
     form = keys.open_key(context_hash, bytes(row["wrapped_key"])).decrypt(
         bytes(row["ciphertext"]),
         context=_form_context(keys, context_hash, content_hash),
@@ -252,6 +278,16 @@ async def _store_context(db: Database, conn: AsyncConnection, keys: TenantKeys, 
         )
 
 
+async def _check_nothing_erased(conn: AsyncConnection, pack: ContextPack) -> None:
+    # What is shown and what decided, not what was proposed: an index may go on naming what is gone.
+    cited = events_cited(json.dumps(json.loads(pack.form)["content"]))
+    erased = _tables.erased
+    query = sa.select(sa.func.max(erased.c.commit)).where(erased.c.event_id.in_(sorted(cited)))
+    commit = await conn.scalar(query) if cited else None
+    if commit is not None:
+        raise ErasedMeanwhile(commit=commit)
+
+
 def _check_context(context_hash: str, form: bytes) -> None:
     if hashlib.sha256(form).hexdigest() != context_hash:
         raise IntegrityFault(what=f"context {context_hash}, whose form has another hash")
@@ -266,14 +302,21 @@ def _body(trail: Trail) -> dict[str, Any]:
     }
 
 
-def _secret(trail: Trail) -> dict[str, Any]:
+def secret_of(trail: Trail) -> dict[str, Any]:
+    """Return what of a trail is encrypted: everything that anybody worded."""
     return {
         "proposal": _PROPOSAL.dump_python(trail.proposal, mode="json"),
         "question": _QUESTION.dump_python(trail.question, mode="json"),
     }
 
 
-def _trail(keys: TenantKeys, row: Any) -> Trail:  # noqa: ANN401 - a row joined with its key
+def open_trail(keys: TenantKeys, row: Any) -> Trail:  # noqa: ANN401 - a row joined with its key
+    """
+    Decrypt a trail's row.
+
+    Raises:
+        IntegrityFault: A byte of it was changed.
+    """
     trail_id = row["trail_id"]
     body = parse(bytes(row["body"]))
     secret = parse(

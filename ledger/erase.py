@@ -11,9 +11,11 @@ until those are scrubbed.
 from __future__ import annotations
 
 from contracts.erasures import ErasureReport, ErasureRequest
-from contracts.grants import Grant
+from contracts.grants import Grant, Right
 from contracts.ports import Projector
 from ledger._database import Database
+from ledger._erasing import carry_out
+from ledger._grants import check_right
 
 __all__ = ["erase"]
 
@@ -40,4 +42,5 @@ async def erase(
         Poisoned, OtherProjector: As `ledger.write.fold`; nothing was erased.
         Unavailable: The database is down or busy; erase again.
     """
-    raise NotImplementedError
+    check_right(grant, tenant, Right.ERASE)
+    return await carry_out(db, tenant, projector, request)

@@ -111,8 +111,7 @@ $function$;
 
 -- Destroys the data keys of events, contexts and trails, and whatever was projected from those events.
 CREATE FUNCTION echoplane_erase(
-    p_tenant text, p_event_ids text[], p_erasure_ids text[], p_contexts text[], p_trails text[],
-    p_subjects text[]
+    p_tenant text, p_event_ids text[], p_erasure_ids text[], p_contexts text[], p_trails text[]
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $function$
@@ -152,9 +151,6 @@ BEGIN
     UPDATE context AS c SET ciphertext = ''::bytea
     WHERE c.tenant = p_tenant AND c.context_hash = ANY (p_contexts);
     DELETE FROM trail_key AS k WHERE k.tenant = p_tenant AND k.trail_id = ANY (p_trails);
-
-    -- Nothing about a subject that is erased is left, of earlier erasures neither.
-    DELETE FROM tombstone AS t WHERE t.tenant = p_tenant AND t.entity = ANY (p_subjects);
 END
 $function$;
 

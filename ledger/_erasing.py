@@ -1,0 +1,230 @@
+"""
+An erasure: one transaction that appends its event, destroys keys, and folds anew what it touched.
+
+It holds the end of the log, then the cursors of all epochs, then the end of the trails: nothing is
+appended, folded or recalled meanwhile, so that everything that was accepted is known, and whoever
+comes later finds all of it done. Readers go on in their snapshots and see it before or after.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.erasures import ErasureReport, ErasureRequest
+from contracts.errors import NotFound, NotYet
+from contracts.events import EventDraft, Receipt
+from contracts.limits import FOLD_EVENTS_MAX
+from contracts.ports import Projector
+from ledger import _tables
+from ledger._append import append_commands_within
+from ledger._arrays import texts
+from ledger._burial import Burial
+from ledger._database import Database
+from ledger._erasing_folded import Piece, fold_anew, piece_of
+from ledger._erasing_scan import (
+    Going,
+    Scan,
+    events_about,
+    events_going,
+    names_of,
+    recalls_going,
+    scan_log,
+    scan_recalls,
+)
+from ledger._erasures import Erasure, erasure_drafts, events_in
+from ledger._keys import TenantKeys
+from ledger._tenants import tenant_keys
+from ledger._tombstone_rows import form_of, row_of
+from ledger._tombstones import veiled
+from ledger._world import Reader
+from ledger.write import fold
+
+# Longer than a fold takes, shorter than a statement may.
+_LOCK_TIMEOUT: Final = sa.text("SET LOCAL lock_timeout = '30s'")
+_HOLD_HEAD: Final = sa.text("SELECT echoplane_hold_head(:tenant)")
+_HOLD_EPOCHS: Final = sa.text(
+    "SELECT epoch, commit, state FROM epoch WHERE tenant = :tenant AND state <> 'dropped' "
+    "ORDER BY epoch DESC FOR UPDATE"
+)
+_HOLD_TRAILS: Final = sa.text("SELECT number FROM trail_head WHERE tenant = :tenant FOR UPDATE")
+_HASHES: Final = sa.text(
+    "SELECT event_id, hash FROM event WHERE tenant = :tenant AND event_id = ANY(CAST(:event_ids AS text[]))"
+)
+_UNITS: Final = sa.text(
+    "SELECT count(DISTINCT unit_id) FROM unit_vector WHERE tenant = :tenant "
+    "AND unit_id = ANY(CAST(:event_ids AS text[]))"
+)
+_ERASE: Final = sa.text(
+    "SELECT echoplane_erase(:tenant, CAST(:event_ids AS text[]), CAST(:erasure_ids AS text[]), "
+    "CAST(:contexts AS text[]), CAST(:trails AS text[]))"
+)
+_MOVE: Final = sa.text(
+    "UPDATE epoch SET commit = :commit, position = :position "
+    "WHERE tenant = :tenant AND epoch = :epoch AND commit = :before"
+)
+_REACHED: Final = sa.text(
+    "DELETE FROM outbox o WHERE o.tenant = :tenant AND o.commit <= :commit AND NOT EXISTS (SELECT FROM "
+    "epoch e WHERE e.tenant = o.tenant AND e.state IN ('serving', 'building') AND e.commit < o.commit)"
+)
+
+
+async def carry_out(
+    db: Database, tenant: str, projector: Projector, request: ErasureRequest
+) -> ErasureReport:
+    """Erase what is asked; see `ledger.erase.erase`."""
+    keys = await tenant_keys(db, tenant)
+    subject = None if request.subject is None else unicodedata.normalize("NFC", request.subject).strip()
+    await _fold(db, tenant, projector)
+    # Most of what has to be read is read before anybody waits.
+    async with db.snapshot(tenant) as conn:
+        scan = Scan(names=await _names(conn, keys, subject))
+        await scan_log(conn, keys, scan)
+        await scan_recalls(conn, keys, scan)
+    async with db.tenant(tenant) as conn:
+        await conn.execute(_LOCK_TIMEOUT)
+        head = await conn.scalar(_HOLD_HEAD, {"tenant": tenant})
+        if head is None:
+            raise NotFound(what="tenant")
+        # What was appended since: nothing more can be, for as long as this holds.
+        await _fold(db, tenant, projector)
+        return await _Erasing(conn=conn, db=db, keys=keys, head=head).carry_out(request, subject, scan)
+
+
+async def _fold(db: Database, tenant: str, projector: Projector) -> None:
+    """Fold until the serving epoch has nothing more to fold."""
+    while True:
+        report = await fold(db, tenant, projector, events_max=FOLD_EVENTS_MAX)
+        if report.is_at_head or not report.events:
+            return
+
+
+async def _names(conn: AsyncConnection, keys: TenantKeys, subject: str | None) -> frozenset[str]:
+    if subject is None:
+        return frozenset()
+    epoch = _tables.epoch
+    query = sa.select(epoch.c.epoch, epoch.c.commit).where(
+        epoch.c.tenant == keys.tenant, epoch.c.state == "serving"
+    )
+    row = (await conn.execute(query)).one()
+    return await names_of(Reader(conn=conn, keys=keys, epoch=row.epoch, cut=row.commit), subject)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Erasing:
+    """One erasure under lock; `head` is the last commit before it."""
+
+    conn: AsyncConnection
+    db: Database
+    keys: TenantKeys
+    head: int
+
+    async def carry_out(self, request: ErasureRequest, subject: str | None, scan: Scan) -> ErasureReport:
+        epochs = (await self.conn.execute(_HOLD_EPOCHS, self._bound())).all()
+        serving = next(row for row in epochs if row.state == "serving")
+        if serving.commit != self.head:
+            raise NotYet(wanted=f"commit {self.head}", visible=f"{serving.epoch}:{serving.commit}")
+        await self.conn.execute(_HOLD_TRAILS, self._bound())
+        names = await _names(self.conn, self.keys, subject)
+        if names != scan.names:
+            scan = Scan(names=names)
+        await scan_log(self.conn, self.keys, scan)
+        await scan_recalls(self.conn, self.keys, scan)
+        going = await self._going(request, names, serving, scan)
+        if not going.event_ids:
+            return _nothing(going)
+        pieces = {
+            row.epoch: await piece_of(
+                self.conn, self.keys, epoch=row.epoch, cut=row.commit, events=going.event_ids
+            )
+            for row in epochs
+        }
+        erasure = await self._erasure(going, names, pieces[serving.epoch], scan)
+        drafts = erasure_drafts(erasure)
+        units = await self.conn.scalar(_UNITS, self._bound(event_ids=list(going.event_ids)))
+        receipt = await append_commands_within(self.conn, self.db, self.keys, drafts)
+        await self._destroy(erasure, drafts, receipt)
+        for piece in pieces.values():
+            await fold_anew(piece, frozenset(going.event_ids))
+        for row in epochs:
+            moved = {"epoch": row.epoch, "before": self.head, "commit": receipt.commit}
+            await self.conn.execute(_MOVE, self._bound(**moved, position=receipt.positions[-1]))
+        await self.conn.execute(_REACHED, self._bound(commit=receipt.commit))
+        return _report(going, erasure, receipt, units_count=units or 0)
+
+    async def _going(self, request: ErasureRequest, names: frozenset[str], serving: Any, scan: Scan) -> Going:  # noqa: ANN401 — a row
+        asked = set(request.event_ids)
+        if names:
+            reader = Reader(conn=self.conn, keys=self.keys, epoch=serving.epoch, cut=serving.commit)
+            asked = scan.named | await events_about(reader, names)
+        return await events_going(self.conn, self.keys, asked, scan)
+
+    async def _erasure(self, going: Going, names: frozenset[str], piece: Piece, scan: Scan) -> Erasure:
+        veil = partial(veiled, self.keys)
+        burial = Burial(
+            replay=piece.replay(),
+            claims=piece.claims,
+            erased_ids=frozenset(going.event_ids),
+            subjects=names,
+            erased_in=self.head + 1,
+            veil=veil,
+        )
+        rows = await self.conn.execute(_HASHES, self._bound(event_ids=list(going.event_ids)))
+        hashes = {row.event_id: bytes(row.hash).hex() for row in rows}
+        return Erasure(
+            events=tuple((event_id, hashes[event_id]) for event_id in going.event_ids),
+            subjects=tuple(sorted(map(veil, names))),
+            stones=tuple(map(form_of, burial.tombstones())),
+            contexts=recalls_going(scan.contexts, going.event_ids),
+            trails=recalls_going(scan.trails, going.event_ids),
+        )
+
+    async def _destroy(self, erasure: Erasure, drafts: Sequence[EventDraft], receipt: Receipt) -> None:
+        by = {
+            event_id: erasure_id
+            for draft, erasure_id in zip(drafts, receipt.event_ids, strict=True)
+            for event_id in events_in(draft)
+        }
+        event_ids = [event_id for event_id, _ in erasure.events]
+        await self.conn.execute(
+            _ERASE,
+            self._bound(
+                event_ids=texts(event_ids),
+                erasure_ids=texts(by[event_id] for event_id in event_ids),
+                contexts=texts(one.recall for one in erasure.contexts),
+                trails=texts(one.recall for one in erasure.trails),
+            ),
+        )
+        if erasure.stones:
+            rows = [row_of(form, keys=self.keys) for form in erasure.stones]
+            await self.conn.execute(sa.insert(_tables.tombstone), rows)
+
+    def _bound(self, **parameters: object) -> dict[str, Any]:
+        return {"tenant": self.keys.tenant, **parameters}
+
+
+def _nothing(going: Going) -> ErasureReport:
+    return ErasureReport(
+        event_id=None, commit=None, recorded_at=None, erased=(), already_erased=going.already,
+        tombstones_count=0, contexts_count=0, trails_count=0, units_count=0,
+    )  # fmt: skip
+
+
+def _report(going: Going, erasure: Erasure, receipt: Receipt, *, units_count: int) -> ErasureReport:
+    return ErasureReport(
+        event_id=receipt.event_ids[0],
+        commit=receipt.commit,
+        recorded_at=receipt.recorded_at,
+        erased=going.event_ids,
+        already_erased=going.already,
+        tombstones_count=len(erasure.stones),
+        contexts_count=len(erasure.contexts),
+        trails_count=len(erasure.trails),
+        units_count=units_count,
+    )

@@ -1,0 +1,179 @@
+"""
+The `erasure` event: what it holds of what it took, as text of its own; never content.
+
+One erasure is one commit; where it has more to keep than one event may hold, it is several events.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.errors import IntegrityFault, LimitExceeded
+from contracts.events import Event, EventDraft, Kind
+from contracts.limits import APPEND_BYTES_MAX, APPEND_EVENTS_MAX, TEXT_CHARACTERS_MAX
+from ledger import _tables
+from ledger._claims import canonical
+from ledger._keys import TenantKeys
+from ledger._read import read_events_by_id
+
+STREAM: Final = "erasures"
+"""Of every erasure event; nobody else's events are of kind `erasure`, whatever their stream is called."""
+_ACTOR: Final = {"id": "echoplane", "class": "operator"}
+_VERSION: Final = 1
+_EVENT_ID: Final = re.compile(r"ev_[0-9a-hjkmnp-tv-z]{26}")
+_PART_CHARACTERS_MAX: Final = TEXT_CHARACTERS_MAX - 1_024
+"""Characters of the items of one event: what else it says must fit beside them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedRecall:
+    """A context (by its hash) or a trail (by its id) that went, and the erased events that it cited."""
+
+    recall: str
+    event_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """
+    What one erasure event says.
+
+    `events` are ids with the hashes that the log has of them (hex), `subjects` the names that were
+    erased with all that was about them, veiled, `stones` tombstones in the form of their rows.
+    """
+
+    events: tuple[tuple[str, str], ...]
+    subjects: tuple[str, ...]
+    stones: tuple[list[Any], ...]
+    contexts: tuple[ErasedRecall, ...]
+    trails: tuple[ErasedRecall, ...]
+
+
+def erasure_drafts(erasure: Erasure) -> list[EventDraft]:
+    """
+    Return the events that say it, each with as much as it holds.
+
+    Raises:
+        LimitExceeded: One append does not hold them.
+    """
+    drafts = [_draft(part) for part in _parts(erasure)]
+    if len(drafts) > APPEND_EVENTS_MAX:
+        raise LimitExceeded(limit="APPEND_EVENTS_MAX", allowed=APPEND_EVENTS_MAX, given=len(drafts))
+    size_bytes = sum(len((draft.text or "").encode()) for draft in drafts)
+    if size_bytes + 1_024 * len(drafts) > APPEND_BYTES_MAX:
+        raise LimitExceeded(limit="APPEND_BYTES_MAX", allowed=APPEND_BYTES_MAX, given=size_bytes)
+    return drafts
+
+
+def events_in(draft: EventDraft) -> list[str]:
+    """Return the ids of the events that one of `erasure_drafts` says are erased."""
+    return [event_id for event_id, _ in json.loads(draft.text or "")["events"]]
+
+
+def erasure_in(event: Event) -> Erasure:
+    """
+    Return what an erasure event says.
+
+    Raises:
+        IntegrityFault: It is none that `erasure_drafts` makes.
+    """
+    try:
+        said = json.loads(event.draft.text or "")
+        _check_version(said["version"])
+        return Erasure(
+            events=tuple((event_id, digest) for event_id, digest in said["events"]),
+            subjects=tuple(said["subjects"]),
+            stones=tuple(said["tombstones"]),
+            contexts=tuple(map(_recall, said["contexts"])),
+            trails=tuple(map(_recall, said["trails"])),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise IntegrityFault(what=f"the record of erasure {event.event_id}") from error
+
+
+async def erasures_of(conn: AsyncConnection, keys: TenantKeys) -> list[tuple[Event, Erasure]]:
+    """
+    Return every erasure that the log holds, in its order.
+
+    Raises:
+        IntegrityFault: An event is not what was written.
+    """
+    event = _tables.event
+    query = sa.select(event.c.event_id).where(
+        event.c.tenant == keys.tenant, event.c.kind == Kind.ERASURE.value
+    )
+    found = (await read_events_by_id(conn, keys, list(await conn.scalars(query)))).values()
+    events = sorted((one for one in found if isinstance(one, Event)), key=lambda one: one.position)
+    return [(one, erasure_in(one)) for one in events]
+
+
+async def erased_recall(
+    conn: AsyncConnection, keys: TenantKeys, recall: str
+) -> tuple[str | None, tuple[str, ...]]:
+    """
+    Return what erased a context or a trail, None where nothing did, and the erased events that it cited.
+
+    Raises:
+        IntegrityFault: An erasure is not what was written.
+    """
+    for event, erasure in await erasures_of(conn, keys):
+        for one in (*erasure.contexts, *erasure.trails):
+            if one.recall == recall:
+                return event.event_id, one.event_ids
+    return None, ()
+
+
+def events_cited(text: str) -> set[str]:
+    """Return every event id that stands in a text."""
+    return set(_EVENT_ID.findall(text))
+
+
+def _check_version(version: object) -> None:
+    if version != _VERSION:
+        raise ValueError("an unknown version")
+
+
+def _parts(erasure: Erasure) -> Iterator[dict[str, list[Any]]]:
+    # Events come first: what is left of one stands in the same part or a later one.
+    items: list[tuple[str, Any]] = [
+        *(("subjects", name) for name in erasure.subjects),
+        *(("events", list(event)) for event in erasure.events),
+        *(("tombstones", form) for form in erasure.stones),
+        *(("contexts", _recall_form(one)) for one in erasure.contexts),
+        *(("trails", _recall_form(one)) for one in erasure.trails),
+    ]
+    part, size = _empty(), 0
+    for name, item in items:
+        length = len(canonical(item)) + 1
+        if size + length > _PART_CHARACTERS_MAX:
+            yield part
+            part, size = _empty(), 0
+        part[name].append(item)
+        size += length
+    yield part
+
+
+def _empty() -> dict[str, list[Any]]:
+    return {"subjects": [], "events": [], "tombstones": [], "contexts": [], "trails": []}
+
+
+def _draft(part: dict[str, list[Any]]) -> EventDraft:
+    text = canonical({"version": _VERSION, **part}).decode("ascii")
+    form = {"stream": STREAM, "kind": Kind.ERASURE.value, "actor": _ACTOR, "text": text}
+    return EventDraft.model_validate(form)
+
+
+def _recall_form(one: ErasedRecall) -> list[Any]:
+    return [one.recall, list(one.event_ids)]
+
+
+def _recall(form: Sequence[Any]) -> ErasedRecall:
+    name, event_ids = form
+    return ErasedRecall(recall=name, event_ids=tuple(event_ids))

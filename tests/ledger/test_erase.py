@@ -1,0 +1,144 @@
+"""What an erasure takes, what it leaves, and that nobody ever sees half of it: on a real ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from contracts.erasures import ErasureRequest
+from contracts.errors import BadRequest, Forbidden, NotFound
+from contracts.events import ErasedEvent, EventDraft
+from contracts.grants import LOCAL_GRANT, Right
+from contracts.resolutions import Missing, MissingReason, Resolved, ResolvedSet
+from contracts.times import ValidAt, parse_instant
+from contracts.views import ViewRequest
+from ledger import log
+from ledger.erase import erase
+from ledger.resolve import history, pin, resolve, verify_cells
+from ledger.write import fold, ledger_digest, verify_claims
+from tests.ledger.folded import FOLDED_TABLES
+from tests.ledger.scenario_logs import PlainProjector
+
+PROJECTOR = PlainProjector()
+
+
+def said(name, *claims, actor="ann", actor_class="user", **fields):
+    return EventDraft.model_validate({
+        "stream": "s", "kind": "claim", "actor": {"id": actor, "class": actor_class},
+        "source_event_id": name, "claims": list(claims), **fields,
+    })  # fmt: skip
+
+
+def claim(entity, relation, value, **fields):
+    return {"entity": entity, "relation": relation, "value": value, **fields}
+
+
+class Ledger:
+    """One tenant: append, fold, erase, ask; and fold the same log anew."""
+
+    def __init__(self, db, urls):
+        self.db = db
+        self.owner = create_async_engine(urls.owner)
+        self.ids = {}
+
+    async def say(self, *drafts):
+        receipt = await log.append(self.db, "acme", list(drafts), grant=LOCAL_GRANT)
+        for draft, event_id in zip(drafts, receipt.event_ids, strict=True):
+            self.ids[draft.source_event_id] = event_id
+        return receipt
+
+    async def fold(self, events_max=100):
+        while not (await fold(self.db, "acme", PROJECTOR, events_max=events_max)).is_at_head:
+            pass
+
+    async def erase(self, *names, subject=None, grant=LOCAL_GRANT):
+        ids = tuple(self.ids.get(name, name) for name in names)
+        request = ErasureRequest(subject=subject, event_ids=ids)
+        return await erase(self.db, "acme", PROJECTOR, request, grant=grant)
+
+    async def ask(self, entity, relation, *, cut=None, at="2026-06-01T00:00:00Z"):
+        request = ViewRequest(
+            valid_at=ValidAt(parse_instant(at, field="at")), known_at=None, generation=None, min_commit=None
+        )
+        view = await pin(self.db, "acme", request, wait_ms=0)
+        view = view if cut is None else dataclasses.replace(view, cut=cut)
+        async with self.db.snapshot("acme") as conn:
+            keys = await log.tenant_keys(self.db, "acme", conn)
+            return (await resolve(conn, keys, view, entity, relation)).resolution
+
+    async def digest(self):
+        async with self.db.snapshot("acme") as conn:
+            return await ledger_digest(conn, 1)
+
+    async def anew(self, events_max=100):
+        """Fold the same log from its beginning, and return the digest of that."""
+        async with self.owner.begin() as conn:
+            await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+            for table in (*FOLDED_TABLES, "tombstone_reach", "veiled_name"):
+                await conn.execute(sa.text(f"DELETE FROM {table} WHERE tenant = 'acme'"))
+            await conn.execute(sa.text("UPDATE epoch SET commit = 0, position = 0 WHERE tenant = 'acme'"))
+        await self.fold(events_max)
+        return await self.digest()
+
+    async def words(self):
+        """Everything that any row holds of the tenant, in clear."""
+        found = []
+        async with self.owner.begin() as conn:
+            await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+            tables = (
+                "claim", "reach", "line", "cell", "dead_letter", "relation", "tombstone", "tombstone_reach",
+                "veiled_name", "erased",
+            )  # fmt: skip
+            for table in tables:
+                for row in (await conn.execute(sa.text(f"SELECT * FROM {table}"))).mappings():
+                    for value in row.values():
+                        found.append(value.decode("utf8", "replace") if isinstance(value, bytes) else str(value))
+        return "\n".join(found)
+
+    async def intact(self):
+        report = await log.verify(self.db, "acme")
+        assert report.problems == ()
+        assert (await verify_claims(self.db, "acme", PROJECTOR)).problems == ()
+        assert (await verify_cells(self.db, "acme")).problems == ()
+        return report
+
+
+@pytest.fixture
+async def ledger(db, database):
+    made = Ledger(db, database)
+    yield made
+    await made.owner.dispose()
+
+
+async def check(ledger):
+    """What was erased piece by piece is what folding the log anew comes to, in any batches."""
+    now = await ledger.digest()
+    for events_max in (100, 1):
+        assert await ledger.anew(events_max) == now
+    return now
+
+
+async def test_an_older_value_never_becomes_current_because_a_newer_one_was_erased(ledger):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at="2026-01-01T00:00:00Z"))
+    await ledger.say(said("e2", claim("ann", "home", "Graz"), observed_at="2026-02-01T00:00:00Z"))
+    await ledger.fold()
+    assert (await ledger.ask("ann", "home")).value == "Graz"
+
+    report = await ledger.erase("e2")
+
+    assert report.erased == (ledger.ids["e2"],)
+    assert report.tombstones_count == 1
+    for cut in (None, 2, 3):
+        answer = await ledger.ask("ann", "home", cut=cut)
+        assert isinstance(answer, Missing)
+        assert answer.reason == MissingReason.ERASED
+    assert (await ledger.ask("ann", "home", at="2026-01-15T00:00:00Z")).value == "Lyon"
+    assert (await ledger.ask("ann", "home", cut=1)).value == "Lyon"
+    assert "Graz" not in await ledger.words()
+    await ledger.intact()
+    await check(ledger)
