@@ -41,7 +41,8 @@ class Oracle(Said):
         ranks: dict[frozenset, int] = {}
         strong: set[frozenset] = set()
         for pair in {item.entity for item in self.items if item.relation == PAIR}:
-            said = [i for i in self.items if i.relation == PAIR and i.entity == pair]
+            said = [i for i in self.items if i.entity == pair and i.relation == PAIR]
+            said = [i for i in said if not self.shared.is_hidden(i)]
             live = [i for i in said if not i.gone and not self._input_gone(i)]
             if not live:
                 continue
@@ -96,12 +97,19 @@ class Oracle(Said):
         return True
 
     def _carries(self, item: Item, at: datetime) -> bool:
+        # As if nothing were erased: what is derived must not come up because something else was.
+        items, self.items = self.items, [i for i in self.all_items if self._know(i, item)]
         lines = self._lines(item.entity, item.relation, at, observed=True)
+        self.items = items
         for line in lines.values():
-            answer = self._line(line, at)
+            answer = self._line(line, at, as_if=True)
             if item in line and answer["state"] in {"value", "ended"}:
                 return item in next(iter(answer["sides"].values()))
         return False
+
+    def _know(self, one: Item, other: Item) -> bool:
+        """What was erased about a subject and what was said later know nothing of each other."""
+        return not (self._is_unknown(one, other.claim) or self._is_unknown(other, one.claim))
 
     # --- §5 one line ----------------------------------------------------------------------
 
@@ -162,12 +170,12 @@ class Oracle(Said):
         # An end of another value is not counted, but nothing made it leave.
         return counted, to_own, [i for i in left if i not in counted]
 
-    def _line(self, line: list[Item], at: datetime) -> dict:
+    def _line(self, line: list[Item], at: datetime, *, as_if: bool = False) -> dict:
         present = [i for i in line if self._here(i, line, at)]
         if not present:
             return {"state": self._nothing(line, at), "sides": {}, "superseded": []}
         left, to_own, foreign = self._steps(present)
-        sides = self._struck(left, to_own)
+        sides = self._sides(left, to_own) if as_if else self._struck(left, to_own)
         latest = {
             value: max(
                 [i for i in own if i in left] or own,
@@ -183,8 +191,8 @@ class Oracle(Said):
         return {"state": state, "sides": sides, "superseded": superseded, "latest": latest}
 
     @staticmethod
-    def _struck(left: list[Item], to_own: list[Item]) -> dict[Any, list[Item]]:
-        """§9: the values left with their carriers, but for tombstones and values that they alone carry."""
+    def _sides(left: list[Item], to_own: list[Item]) -> dict[Any, list[Item]]:
+        """The values left, with what carries them."""
         sides: dict[Any, list[Item]] = {}
         for item in left:
             sides.setdefault(None if item.end else item.value, []).append(item)
@@ -192,6 +200,11 @@ class Oracle(Said):
             value = None if item.end else item.value
             if value in sides:
                 sides[value].append(item)
+        return sides
+
+    def _struck(self, left: list[Item], to_own: list[Item]) -> dict[Any, list[Item]]:
+        """§9: the same without tombstones, and values that they alone carry."""
+        sides = self._sides(left, to_own)
         kept = {value: [i for i in own if i.erased is None] for value, own in sides.items()}
         return {value: own for value, own in kept.items() if own}
 

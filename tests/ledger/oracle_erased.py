@@ -87,9 +87,13 @@ class Shared:
 
     def is_hidden(self, item: Item) -> bool:
         """Whether an item was about a subject that was erased: it leaves no tombstone."""
-        names = self.subjects.get(item.erased or 0, frozenset())
+        if item.erased is None:
+            return False
         about = item.entity if item.relation == PAIR else {item.entity}
-        return not names.isdisjoint(about)
+        return any(
+            item.erased <= commit and item.claim.commit < commit and not names.isdisjoint(about)
+            for commit, names in self.subjects.items()
+        )
 
 
 def shared_after(
@@ -114,7 +118,7 @@ def shared_after(
         if erasure.subject is not None:
             names = frozenset(oracle._names(erasure.subject))
             subjects.append((erasure.commit, names))
-            going |= _about(names, before, oracle)
+            going |= _about(names, before, oracle) - erased.keys()
             going |= {event for event, named in subjects_of.items() if named & names}
         present = {claim.event_id for claim in before} | set(subjects_of)
         while True:

@@ -156,6 +156,8 @@ class Said(Ranked):
                     continue
                 if item is not None and not self.shared.may_know(item, by):
                     continue
+            if item is not None and self._is_unknown(item, by):
+                continue
             found.append(claim)
         return found
 
@@ -174,10 +176,15 @@ class Said(Ranked):
             i
             for i in self.items
             if i.heir is None
+            and not self._is_unknown(i, claim)
             and i.source == claim.source.actor_id
             and self._same_key(i, entity, relation)
             and (value is None or (not i.end and self._says(i, value, relation, claim)))
         ]
+
+    def _is_unknown(self, item: Item, by: Claim) -> bool:
+        """§9: what was erased about a subject is there for nothing that was said later."""
+        return self.shared.is_hidden(item) and self.shared.is_before(item, by)
 
     def _says(self, item: Item, value: Any, relation: str, claim: Claim) -> bool:
         return item.raw == self._normal(value, relation) and self.shared.may_know(item, claim)
@@ -251,6 +258,8 @@ class Said(Ranked):
             return list(dict.fromkeys(i for i, _ in self._targets(claim)))
         found = []
         for item in [i for i in self.items if i.heir is None and i.relation == self._key(claim)[1]]:
+            if self._is_unknown(item, claim):
+                continue
             on_key = [w for w in winners if self._same_key(w, item.entity, item.relation)]
             said = [w for w in on_key if not w.end]
             if not on_key or (not item.end and item.value in {w.value for w in said}):
@@ -275,6 +284,7 @@ class Said(Ranked):
                 i
                 for i in self.items
                 if i.heir is None
+                and not self._is_unknown(i, claim)
                 and self._same_key(i, entity, relation)
                 and (value is None or self._says(i, value, relation, claim))
             ]
