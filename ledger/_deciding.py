@@ -26,6 +26,7 @@ from ledger._ground import Ground
 from ledger._keys import TenantKeys
 from ledger._marks import Marked, Marks
 from ledger._piece import Pieces, in_order, pieces_of
+from ledger._reached import tombstones_apart
 from ledger._timeline import claims_of_cell
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, with_merged
@@ -83,9 +84,9 @@ class Decided:
         return self.marks.of(claim) if found is None else found[0].mark(claim, found[1])
 
     def withdrawers(self, claim: Claim) -> Sequence[Claim]:
-        """Return the claims that made a claim leave."""
+        """Return the claims that made a claim leave, as far as they are not erased."""
         entry = self._replay(claim).entry_of(claim.claim_id)
-        return () if entry is None else entry.left_by
+        return [] if entry is None else tombstones_apart(entry.left_by)[0]
 
     def inputs(self, claim: Claim) -> Sequence[Claim]:
         """Return the claims that a claim was derived from."""
@@ -161,20 +162,25 @@ async def decide(
 async def _excerpt(
     reader: Reader, view: View, key: Key, pieces: Pieces, claims: Sequence[Claim]
 ) -> tuple[Excerpt, KeyVerdict, Found]:
+    if pieces.is_buried(key):
+        # Its cells say enough, but not what each of its claims came to.
+        raise NotSureError
     names = with_merged([key], pieces.ground.merges)
     found = pieces.found[key]
     others = [pieces.found[name] for name in sorted(names - {key}) if name in pieces.found]
     if len(others) + 1 < len(names):
         raise NotSureError
     further = [claim for claim in claims if (claim.entity, claim.relation) in names]
-    named = events_named([found, *others])
+    named = await reader.of_events(events_named([found, *others]))
+    if tombstones_apart(named)[1]:
+        raise NotSureError
     read = Read(
         key=key,
         names=frozenset(names),
         at=micros(view.valid_at),
         found=found,
         others=others,
-        further=[*further, *await reader.of_events(named)],
+        further=[*further, *named],
     )
     excerpt = Excerpt(read, pieces.ground, reader.keys)
     return excerpt, excerpt.verdict(), found

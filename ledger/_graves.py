@@ -112,10 +112,16 @@ class Graves:
     async def are_there(self) -> bool:
         """Return whether the tenant has tombstones at all; only then is anything else here asked."""
         if self._are_there is None:
-            self._are_there = bool(await self._conn.scalar(_ANY, {"tenant": self._keys.tenant}))
-            if self._are_there:
-                self.learn([*IDENTITY, *CARDINALITY_OF])
+            found = bool(await self._conn.scalar(_ANY, {"tenant": self._keys.tenant}))
+            self.know(are_there=found)
+            return found
         return self._are_there
+
+    def know(self, *, are_there: bool) -> None:
+        """Take in whether there are any."""
+        if are_there and not self._are_there:
+            self.learn([*IDENTITY, *CARDINALITY_OF])
+        self._are_there = are_there
 
     def learn(self, names: Iterable[str]) -> None:
         """Take in names that something says: tombstones that know their digests come with them."""

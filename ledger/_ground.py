@@ -30,10 +30,11 @@ _STAMP: Final = sa.text(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """Contracts and merges at one cut."""
+    """Contracts and merges at one cut; whether the tenant erased anything that left a tombstone."""
 
     contracts: Contracts
     merges: Merges
+    has_tombstones: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +71,12 @@ async def ground_of(reader: Reader, stamp: Stamp | None = None) -> Ground:
         contracts = await reader.contracts()
         claims = await reader.identity_claims()
         merges = identity_of(claims, contracts) if claims else NO_MERGES
-        ground = Ground(contracts=contracts, merges=merges)
+        erased = await reader.graves.are_there()
+        ground = Ground(contracts=contracts, merges=merges, has_tombstones=erased)
         while len(kept.at) >= CUTS_KEPT_MAX:
             del kept.at[next(iter(kept.at))]
         kept.at[reader.cut] = ground
+    reader.graves.know(are_there=ground.has_tombstones)
+    reader.graves.learn_contracts(ground.contracts)
+    reader.graves.learn_merges(ground.merges)
     return ground

@@ -43,6 +43,9 @@ class Marks:
             if claim.claim_id in self._disputes:
                 return Mark.DISPUTED, None
             return (Mark.ACTIVE if claim.stance in _ACTS else Mark.PLAIN), None
+        if entry.erased_in is not None:
+            # What has its value from what was erased went with it.
+            return Mark.WITHDRAWN, entry.erased_in
         if entry.relation in IDENTITY:
             return (Mark.WITHDRAWN, _left_at(entry)) if entry.withdrawn else (Mark.ACTIVE, None)
         self._judge((entry.entity, entry.relation))

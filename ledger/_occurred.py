@@ -17,9 +17,8 @@ from ledger._decide import State, Verdict
 from ledger._deciding import court_over
 from ledger._excerpt import Excerpt, NotSureError, Read
 from ledger._found import Found
-from ledger._ground import Ground
 from ledger._intervals import NEVER, lower, upper
-from ledger._piece import pieces_of
+from ledger._piece import Pieces, pieces_of
 from ledger._world import Key, Reader
 
 # Of each line the last that touches the window: an occurrence is told once, however often it was moved.
@@ -48,7 +47,7 @@ async def occurred(reader: Reader, key: Key, *, start: datetime | None, end: dat
     piece = pieces.whole(key)
     if piece is None:
         try:
-            return await _from_cells(reader, key, pieces.ground, start=start, end=end)
+            return await _from_cells(reader, key, pieces, start=start, end=end)
         except NotSureError:
             claims, _ = await reader.world([key], pieces.ground.merges)
     else:
@@ -58,8 +57,10 @@ async def occurred(reader: Reader, key: Key, *, start: datetime | None, end: dat
 
 
 async def _from_cells(
-    reader: Reader, key: Key, ground: Ground, *, start: datetime | None, end: datetime | None
+    reader: Reader, key: Key, pieces: Pieces, *, start: datetime | None, end: datetime | None
 ) -> ResolvedSet:
+    if pieces.is_buried(key):
+        raise NotSureError
     parameters: dict[str, Any] = {
         "tenant": reader.keys.tenant,
         "epoch": reader.epoch,
@@ -78,8 +79,8 @@ async def _from_cells(
     found.named.extend(named.values())
     # What else was said of each is not listed: at no instant is any of it asked for.
     read = Read(key=key, names=frozenset({key}), at=NEVER, found=found, others=(), further=())
-    verdict = Excerpt(read, ground, reader.keys).verdict()
-    return _set(verdict.lines, ground.contracts.of(key[1]), counts=found.counts)
+    verdict = Excerpt(read, pieces.ground, reader.keys).verdict()
+    return _set(verdict.lines, pieces.ground.contracts.of(key[1]), counts=found.counts)
 
 
 def _set(

@@ -17,6 +17,7 @@ from contracts.limits import LISTED_CLAIMS_MAX
 from ledger._claims import NO_KEY
 from ledger._found import Found, Stamp, found_on
 from ledger._ground import Ground, ground_of
+from ledger._tombstones import is_veiled
 from ledger._world import Key, Reader, bears_elsewhere, with_merged
 
 PIECE_CLAIMS_MAX: Final = 8 * LISTED_CLAIMS_MAX
@@ -25,11 +26,16 @@ PIECE_CLAIMS_MAX: Final = 8 * LISTED_CLAIMS_MAX
 
 @dataclass(slots=True, kw_only=True)
 class Pieces:
-    """What was read around some keys: `found` by key, `touched` the keys that each is connected with."""
+    """
+    What was read around some keys: `found` by key, `touched` the keys that each is connected with.
+
+    `buried` are those of them on which, or by way of which, something was erased.
+    """
 
     ground: Ground
     found: dict[Key, Found] = field(default_factory=dict)
     touched: dict[Key, set[Key]] = field(default_factory=dict)
+    buried: set[Key] = field(default_factory=set)
 
     def whole(self, key: Key) -> set[Key] | None:
         """Return all keys of a key's piece, None where it was not read whole."""
@@ -38,11 +44,23 @@ class Pieces:
         while waiting:
             one = waiting.pop()
             found = self.found.get(one)
-            if found is None or found.is_long:
+            if found is None or found.is_long or one in self.buried:
                 return None
             seen.add(one)
             waiting |= self.touched[one] - seen
         return seen
+
+    def is_buried(self, key: Key) -> bool:
+        """Return whether anything was erased that the key, as far as it was followed, is connected with."""
+        seen: set[Key] = set()
+        waiting = with_merged([key], self.ground.merges)
+        while waiting:
+            one = waiting.pop()
+            if one in self.buried:
+                return True
+            seen.add(one)
+            waiting |= self.touched.get(one, set()) - seen
+        return False
 
 
 async def pieces_of(reader: Reader, wanted: Sequence[Key], *, at: datetime | None) -> Pieces:
@@ -73,6 +91,9 @@ async def pieces_of(reader: Reader, wanted: Sequence[Key], *, at: datetime | Non
 
 async def _take(reader: Reader, pieces: Pieces, keys: Sequence[Key], read: Sequence[Found]) -> None:
     """Note what was read of keys, and which keys their claims touch; a long key is not followed."""
+    if pieces.ground.has_tombstones:
+        names = with_merged(keys, pieces.ground.merges)
+        pieces.buried |= {key for key in names if is_veiled(*key)} | await reader.graves.touched(names)
     short = {key: found for key, found in zip(keys, read, strict=True) if not found.is_long}
     elsewhere = [claim for found in short.values() for claim in found.claims if bears_elsewhere(claim)]
     reached = await reader.reached(elsewhere)

@@ -101,7 +101,7 @@ async def _decided(reader: Reader, view: View, claims: Sequence[Claim], resolved
     every |= set(resolved)
     for reached in (await reader.reached(claims)).values():
         every |= reached
-    return await decide(reader, view, sorted(every), claims=claims)
+    return await decide(reader, view, sorted(await reader.graves.clear(every)), claims=claims)
 
 
 async def _events(reader: Reader, event_ids: Iterable[str]) -> dict[str, Event]:
