@@ -31,11 +31,10 @@ async def replay(path: QueryPath, db: Database, tenant: str, context_hash: str) 
         trail = await read_trail(db, tenant, context_hash)
     except IntegrityFault as fault:
         return _mismatch(context_hash, fault.what)
-    # A key that is gone proves no erasure: until an erasure names what it took, it is a loss.
     if isinstance(stored, ErasedContext):
-        return _mismatch(context_hash, "context: its key is gone")
+        return _without_key(context_hash, stored, part="context")
     if isinstance(trail, ErasedTrail):
-        return _mismatch(context_hash, "trail: its key is gone")
+        return _without_key(context_hash, trail, part="trail")
     faults = stored_faults(
         context_hash=context_hash, content_hash=stored.content_hash, form=stored.form, trail=trail
     )
@@ -48,6 +47,19 @@ async def replay(path: QueryPath, db: Database, tenant: str, context_hash: str) 
     except NotFound as error:
         return _mismatch(context_hash, f"{error.what}: gone")
     return compare(context_hash=context_hash, form=stored.form, trail=trail, rebuilt=rebuilt)
+
+
+def _without_key(context_hash: str, lost: ErasedContext | ErasedTrail, *, part: str) -> ReplayReport:
+    if lost.erased_by is None:
+        # A key that is gone proves no erasure: without one that took it, it is a loss.
+        return _mismatch(context_hash, f"{part}: its key is gone")
+    return ReplayReport(
+        verdict=Verdict.REDACTED,
+        context_hash=context_hash,
+        replayed_hash=None,
+        differences=(),
+        erased_event_ids=lost.erased_event_ids,
+    )
 
 
 def _mismatch(context_hash: str, *differences: str) -> ReplayReport:
