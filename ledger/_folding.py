@@ -92,6 +92,8 @@ class Folding:
     async def commit(self, number: int, claims: Sequence[Claim]) -> None:
         """Apply the claims of one commit, given in the order of their positions."""
         touched: dict[Key, list[Claim]] = defaultdict(list)
+        # By now more of what tombstones know by digest may have been read in clear.
+        claims = await self._reader.graves.named(claims)
         for claim in claims:
             keys = await self.reached.note(claim)
             self._reached_keys |= self.reached.get(claim)

@@ -197,13 +197,7 @@ class Graves:
     async def clear(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys with their names in clear, as far as anything says them."""
         wanted = set(keys)
-        unknown = (
-            {name for key in wanted for name in key if is_veiled(name)} - self._names.keys() - self._asked
-        )
-        if unknown:
-            self._asked |= unknown
-            for row in await self._conn.execute(_NAMES, self._bound(veils=sorted(unknown))):
-                self._names[row.veil] = row.name
+        await self._find_names({name for key in wanted for name in key})
         return {(self._names.get(key[0], key[0]), self._names.get(key[1], key[1])) for key in wanted}
 
     async def named(self, claims: Iterable[Claim]) -> list[Claim]:
@@ -219,7 +213,9 @@ class Graves:
 
     async def of_batch(self, event_ids: Iterable[str]) -> list[Claim]:
         """Return the tombstones of events that are being folded, after whatever else is has been learned."""
-        return await self._stones(_OF_BATCH, event_ids=sorted(set(event_ids)))
+        stones = await self._stones(_OF_BATCH, event_ids=sorted(set(event_ids)))
+        await self._find_names({name for stone in stones for name in names_in(stone)})
+        return await self.named(stones)
 
     async def note_names(self, names: Iterable[str]) -> None:
         """Keep those of the names that tombstones know by digest: something that is written says them."""
@@ -262,6 +258,14 @@ class Graves:
         ]
         self.take(stone for stone in found if stone.claim_id not in self._stored)
         return sorted(found, key=lambda stone: stone.position)
+
+    async def _find_names(self, names: Iterable[str]) -> None:
+        """Read which of these names something that is left says."""
+        unknown = {name for name in names if is_veiled(name)} - self._names.keys() - self._asked
+        if unknown:
+            self._asked |= unknown
+            for row in await self._conn.execute(_NAMES, self._bound(veils=sorted(unknown))):
+                self._names[row.veil] = row.name
 
     async def _find_values(self, stones: Iterable[Tombstone]) -> None:
         """Read what the values of tombstones are known by, and what that is known by."""

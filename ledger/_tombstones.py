@@ -148,6 +148,8 @@ def names_in(claim: Claim) -> set[str]:
     names = {claim.entity, claim.relation, claim.source.actor_id, claim.occurrence_id}
     if claim.relation in IDENTITY and isinstance(claim.value, str):
         names.add(claim.value)
+    if isinstance(claim, Tombstone) and claim.pair is not None:
+        names |= set(claim.pair)
     for reference in references_in(claim):
         names |= {reference.entity, reference.relation}
         if reference.relation in IDENTITY and isinstance(reference.value, str):
