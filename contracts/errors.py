@@ -13,6 +13,7 @@ The error tree, sorted by who must act.
     │   ├── RelationInUse      claims stand on a relation: another contract needs another epoch
     │   ├── EpochDropped       what the epoch had made of the log was deleted on purpose
     │   ├── ViewTaken          the name of a pinned view stands for another view
+    │   ├── TenantIsLive       a tenant with a past of its own takes none from elsewhere
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
     │   ├── VersionConflict    another writer appended first
@@ -164,6 +165,15 @@ class ViewTaken(Incorrect):
     def __init__(self, *, name: str) -> None:
         super().__init__("this name stands for another view; choose one, or unpin the view first")
         self.name = name
+
+
+class TenantIsLive(Incorrect):
+    """The tenant has recorded something by its own clock; its past cannot be stated. Nothing was written."""
+
+    code = "incorrect.tenant_is_live"
+
+    def __init__(self) -> None:
+        super().__init__("this tenant is live: a past is brought into a tenant that has none")
 
 
 class LimitExceeded(Incorrect):

@@ -358,13 +358,18 @@ def _read_instant(wording: str, field: str) -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """An event of the log: its draft, and what the log added. `position` is 1-based and gapless."""
+    """
+    An event of the log: its draft, and what the log added. `position` is 1-based and gapless.
+
+    `backfilled` says that `recorded_at` was stated by whoever brought it in from elsewhere.
+    """
 
     event_id: str
     position: int
     commit: int
     recorded_at: KnownAt
     observed: Term | None
+    backfilled: bool
     draft: EventDraft
 
 
@@ -382,6 +387,7 @@ class ErasedEvent:
     recorded_at: KnownAt
     observed: Term | None
     kind: Kind
+    backfilled: bool
     erased_by: str | None
 
 

@@ -178,6 +178,7 @@ def _sealed(
             draft=event.draft,
             draft_bytes=event.draft_bytes,
             references=own_references,
+            backfilled=db.states_clock,
             randomness=db.randomness,
         )
         for event, event_id, own_references in zip(prepared.events, event_ids, references, strict=True)

@@ -10,7 +10,7 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from contracts.errors import BadRequest, EchoplaneError, Forbidden, NotFound, Unavailable
+from contracts.errors import BadRequest, EchoplaneError, Forbidden, NotFound, TenantIsLive, Unavailable
 from contracts.times import YEAR_MAX
 
 # What passes by itself, by SQLSTATE or its class (two characters).
@@ -60,5 +60,7 @@ def _translation(error: DBAPIError | psycopg.Error) -> EchoplaneError | None:
         return Forbidden(needs="stating the clock of an append")
     if driver.diag.constraint_name == "commit_clock_in_range":
         return BadRequest(field="clock", reason=f"an append is recorded by the year {YEAR_MAX}")
+    if driver.diag.constraint_name == "head_not_live":
+        return TenantIsLive()
     missing = _MISSING_BY_CONSTRAINT.get(driver.diag.constraint_name or "")
     return None if missing is None else NotFound(what=missing)

@@ -23,6 +23,9 @@ from ledger._keys import EventKey, Randomness, TenantKeys, framed
 EVENT_VERSION: Final = 1
 """Version of header and payload; older ones are lifted when read, stored bytes never change."""
 
+_BACKFILLED: Final = b'{"backfilled":true,'
+# Names of a canonical object are in order, so this one comes first; the append function looks for it too.
+
 _ID_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_BYTES: Final = 16
 _ID_CHARACTERS: Final = 26
@@ -70,6 +73,7 @@ def seal_event(
     draft: EventDraft,
     draft_bytes: bytes,
     references: dict[str, str],
+    backfilled: bool,
     randomness: Randomness,
 ) -> SealedEvent:
     """
@@ -81,9 +85,10 @@ def seal_event(
         draft: What the caller sent.
         draft_bytes: The same as canonical JSON.
         references: Event id by `source_event_id`, for the targets that name one.
+        backfilled: Whether the clock of its append is stated.
         randomness: Where its data key comes from.
     """
-    header_bytes = header_of(event_id, draft)
+    header_bytes = header_of(event_id, draft, backfilled=backfilled)
     # The draft is canonical already; joined by hand, it is not written a second time.
     named = canonical(references) if references else b"{}"
     payload = b'{"draft":' + draft_bytes + b',"references":' + named + b"}"
@@ -99,9 +104,11 @@ def seal_event(
     )
 
 
-def header_of(event_id: str, draft: EventDraft) -> bytes:
+def header_of(event_id: str, draft: EventDraft, *, backfilled: bool) -> bytes:
     """Return the canonical header of an event: nothing in it that a caller worded."""
     header: dict[str, Any] = {"id": event_id, "kind": draft.kind.value, "version": EVENT_VERSION}
+    if backfilled:
+        header["backfilled"] = True
     if draft.observed_at is not None:
         header["observed"] = _observed_json(parse_term(draft.observed_at, field="observed_at"))
     return canonical(header)
@@ -131,6 +138,7 @@ def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
             recorded_at=recorded_at,
             observed=_observed_term(header.get("observed")),
             kind=Kind(stored.kind),
+            backfilled=is_backfilled(stored.header),
             erased_by=stored.erased_by,
         )
     payload = open_payload(keys, stored, keys.open_key(stored.event_id, stored.wrapped_key))
@@ -141,8 +149,14 @@ def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
         commit=stored.commit,
         recorded_at=recorded_at,
         observed=None if draft.observed_at is None else parse_term(draft.observed_at, field="observed_at"),
+        backfilled=is_backfilled(stored.header),
         draft=draft,
     )
+
+
+def is_backfilled(header: bytes) -> bool:
+    """Return whether a header says that the clock of its append was stated: what the hash covers tells."""
+    return header.startswith(_BACKFILLED)
 
 
 def open_payload(keys: TenantKeys, stored: StoredEvent, key: EventKey) -> dict[str, Any]:

@@ -92,6 +92,8 @@ head = sa.Table(
     sa.Column("position", sa.BigInteger, nullable=False),
     sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
     sa.Column("hash", sa.LargeBinary, nullable=False),
+    # Whether anything was recorded by the server's own clock: from then on nobody may state another.
+    sa.Column("live", sa.Boolean, nullable=False),
     sa.PrimaryKeyConstraint("tenant"),
     sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="head_of_tenant"),
 )

@@ -16,7 +16,7 @@ from contracts.events import EventDraft
 from ledger import _tables
 from ledger._canonical import canonical, parse
 from ledger._drafts import targets_of
-from ledger._events import StoredEvent, header_of, open_payload
+from ledger._events import StoredEvent, header_of, is_backfilled, open_payload
 from ledger._hashes import event_hash
 from ledger._keys import TenantKeys
 from ledger._prepare import content_digest, idempotency_digest, source_digest, stream_digest
@@ -75,7 +75,8 @@ class EventChecks:
             return
         for check in self._digests_of(draft, canonical(payload["draft"]), digests):
             self.problems.add(check, _place(stored))
-        if header_of(stored.event_id, draft) != stored.header:
+        backfilled = is_backfilled(stored.header)
+        if header_of(stored.event_id, draft, backfilled=backfilled) != stored.header:
             self.problems.add("event.header", _place(stored))
         for _, target in targets_of(draft):
             if target.event is not None:

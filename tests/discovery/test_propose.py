@@ -99,6 +99,7 @@ def test_an_erased_event_is_passed_over():
     index = TenantIndex(dimensions=384)
     index.add(
         ErasedEvent(
+            backfilled=False,
             event_id="ev1", position=1, commit=1, recorded_at=KnownAt(NOW), observed=None, kind=Kind.TURN
         )
     )

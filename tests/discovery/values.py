@@ -61,6 +61,7 @@ def turn(text: str | None = None, *, actor: str = "Ann", class_: str = "user", *
 def event(draft: EventDraft, position: int, *, commit: int | None = None) -> Event:
     """An event as the log would give it back."""
     return Event(
+        backfilled=False,
         event_id=f"ev{position:04}",
         position=position,
         commit=commit or position,

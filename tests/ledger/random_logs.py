@@ -192,6 +192,7 @@ def claims_in(commits: list[list[dict[str, Any]]], contracts: Contracts = CONTRA
             position += 1
             draft = EventDraft.model_validate(form)
             event = Event(
+                backfilled=False,
                 event_id=draft.source_event_id or "",
                 position=position,
                 commit=number,

@@ -78,6 +78,7 @@ def pure_log(scenario: dict[str, Any]) -> Log:
             position += 1
             known.add(draft.source_event_id or "")
             event = Event(
+                backfilled=False,
                 event_id=draft.source_event_id or "",
                 position=position,
                 commit=len(recorded),

@@ -142,6 +142,7 @@ def test_whatever_is_accepted_can_be_folded(form):
     for number, said in enumerate([EventDraft.model_validate(FIRST), draft], start=1):
         observed = None if said.observed_at is None else parse_term(said.observed_at, field="observed_at")
         event = Event(
+            backfilled=False,
             event_id=f"e{number}", position=number, commit=number, recorded_at=RECORDED, observed=observed,
             draft=said,
         )  # fmt: skip

@@ -55,6 +55,7 @@ def _claims(case: dict[str, Any]) -> tuple[list[Claim], list[datetime]]:
         for op, draft in zip(transaction["ops"], drafts, strict=True):
             position += 1
             event = Event(
+                backfilled=False,
                 event_id=op["id"],
                 position=position,
                 commit=len(recorded),

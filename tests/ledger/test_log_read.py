@@ -63,6 +63,7 @@ def stored(keys: TenantKeys, sent: EventDraft, **changes: Any) -> StoredEvent:
         draft=sent,
         draft_bytes=canonical(draft_json(sent)),
         references={},
+        backfilled=False,
         randomness=lambda count: b"\x07" * count,
     )
     row = {
@@ -70,6 +71,7 @@ def stored(keys: TenantKeys, sent: EventDraft, **changes: Any) -> StoredEvent:
         "position": 1,
         "commit": 1,
         "recorded_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "erased_by": None,
         "kind": made.kind.value,
         "header": made.header,
         "ciphertext": made.ciphertext,

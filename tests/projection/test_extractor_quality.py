@@ -48,7 +48,15 @@ def event_of(line):
     )
     observed = parse_term(draft.observed_at, field="observed_at") if draft.observed_at else None
     recorded = KnownAt(datetime(2026, 1, 1, tzinfo=UTC))
-    return Event(event_id="e", position=1, commit=1, recorded_at=recorded, observed=observed, draft=draft)
+    return Event(
+        event_id="e",
+        position=1,
+        commit=1,
+        recorded_at=recorded,
+        observed=observed,
+        backfilled=False,
+        draft=draft,
+    )
 
 
 def key_of(claim):

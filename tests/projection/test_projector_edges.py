@@ -18,6 +18,7 @@ def projected(text, observed_at):
         }
     )
     event = Event(
+        backfilled=False,
         event_id="ev_1",
         position=1,
         commit=1,

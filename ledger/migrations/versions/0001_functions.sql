@@ -13,8 +13,8 @@ BEGIN
         RETURN false;
     END IF;
     -- Commit 0 is the empty log: before every clock, with a hash of zeros.
-    INSERT INTO head (tenant, commit, position, recorded_at, hash)
-    VALUES (p_tenant, 0, 0, '1970-01-01T00:00:00Z', decode(repeat('00', 32), 'hex'));
+    INSERT INTO head (tenant, commit, position, recorded_at, hash, live)
+    VALUES (p_tenant, 0, 0, '1970-01-01T00:00:00Z', decode(repeat('00', 32), 'hex'), false);
     INSERT INTO epoch (tenant, epoch, commit, position, projector_version, state)
     VALUES (p_tenant, 1, 0, 0, '', 'serving');
     INSERT INTO trail_head (tenant, number) VALUES (p_tenant, 0);
@@ -53,7 +53,8 @@ RETURN sha256(
 -- The events of all appends stand in a row; `p_counts` says how many belong to each. An append is
 -- written, or is `known` (an idempotency key of it stands in the log) or `version` (its stream has
 -- moved) and changes nothing. `p_clock` NULL is the server's own clock; another reading is for
--- members of echoplane_backfill alone, and refused, not ignored, for everyone else.
+-- members of echoplane_backfill alone, and refused, not ignored, for everyone else. It is taken only
+-- where every commit so far was backfilled too, and each header says so: nobody forges a live past.
 CREATE FUNCTION echoplane_append(
     p_tenant text,
     p_clock timestamptz,
@@ -84,6 +85,7 @@ DECLARE
     v_from integer;
     v_to integer := 0;
     v_written boolean := false;
+    v_live boolean;
 BEGIN
     IF p_clock IS NOT NULL AND NOT pg_has_role(session_user, 'echoplane_backfill', 'MEMBER') THEN
         RAISE insufficient_privilege USING MESSAGE = 'only members of echoplane_backfill may state the clock';
@@ -92,13 +94,27 @@ BEGIN
 
     -- The lock comes before anything is numbered: two writers that number first and commit in the
     -- other order would let a reader move past a position that appears later.
-    SELECT h.commit, h.position, h.recorded_at, h.hash
-    INTO v_commit, v_position, v_recorded_at, v_hash
+    SELECT h.commit, h.position, h.recorded_at, h.hash, h.live
+    INTO v_commit, v_position, v_recorded_at, v_hash, v_live
     FROM head AS h WHERE h.tenant = p_tenant FOR UPDATE;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'no_tenant', NULL::bigint, NULL::bigint, NULL::timestamptz, NULL::bytea, NULL::bytea
         FROM generate_series(1, cardinality(p_counts));
         RETURN;
+    END IF;
+
+    IF v_live AND p_clock IS NOT NULL THEN
+        RAISE integrity_constraint_violation USING
+            MESSAGE = 'a tenant that has recorded by its own clock takes no other', CONSTRAINT = 'head_not_live',
+            TABLE = 'head';
+    END IF;
+    IF EXISTS (
+        SELECT FROM unnest(p_headers) AS u (header)
+        WHERE starts_with(convert_from(u.header, 'UTF8'), '{"backfilled":true,') <> (p_clock IS NOT NULL)
+    ) THEN
+        RAISE integrity_constraint_violation USING
+            MESSAGE = 'a header says whether its clock was stated', CONSTRAINT = 'event_says_backfilled',
+            TABLE = 'event';
     END IF;
 
     FOR v_append IN 1 .. cardinality(p_counts) LOOP
@@ -167,7 +183,9 @@ BEGIN
     IF v_written THEN
         INSERT INTO outbox (tenant, commit) VALUES (p_tenant, v_commit)
         ON CONFLICT (tenant) DO UPDATE SET commit = excluded.commit;
-        UPDATE head SET commit = v_commit, position = v_position, recorded_at = v_recorded_at, hash = v_hash
+        UPDATE head
+        SET commit = v_commit, position = v_position, recorded_at = v_recorded_at, hash = v_hash,
+            live = p_clock IS NULL
         WHERE tenant = p_tenant;
     END IF;
 END

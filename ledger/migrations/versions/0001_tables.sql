@@ -50,6 +50,7 @@ CREATE TABLE head (
     position BIGINT NOT NULL,
     recorded_at TIMESTAMP WITH TIME ZONE NOT NULL,
     hash BYTEA NOT NULL,
+    live BOOLEAN NOT NULL,
     PRIMARY KEY (tenant),
     CONSTRAINT head_of_tenant FOREIGN KEY(tenant) REFERENCES tenant (tenant)
 );
