@@ -8,12 +8,17 @@ import json
 import pytest
 import sqlalchemy as sa
 
+from contracts.erasures import ErasureRequest
 from contracts.errors import BadRequest, LimitExceeded, NotFound, ViewTaken
 from contracts.grants import LOCAL_GRANT, Right
 from contracts.read_wire import DiffAnswer, HistoryAnswer, JoinAnswer, PinnedViewAnswer
+from contracts.resolutions import MissingReason
 from contracts.views import ViewRequest
 from echoplane._cli import execute
+from ledger import log
 from ledger import resolve as reads
+from ledger.erase import erase
+from projection import RuleProjector
 
 NEWEST = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
 
@@ -84,6 +89,22 @@ async def test_a_pinned_view_is_seen_by_its_tenant_alone_and_changed_by_nobody(p
     async with plane.database.tenant("home") as conn:
         with pytest.raises(sa.exc.ProgrammingError, match="permission denied"):
             await conn.execute(sa.text("UPDATE pinned_view SET cut = 0"))
+
+
+async def test_an_erasure_alone_takes_something_from_a_pinned_view(plane, view, home):
+    async def stands():
+        async with plane.database.snapshot("home") as conn:
+            keys = await log.tenant_keys(plane.database, "home", conn)
+            return (await reads.resolve(conn, keys, pinned.view, "Ann", "lives_in")).resolution
+
+    pinned = await reads.pin_view(plane.database, "home", "monday", view)
+    assert (await stands()).value == "Ghent"
+
+    request = ErasureRequest(subject=None, event_ids=(home[1].event_ids[0],))
+    await erase(plane.database, "home", RuleProjector(), request, grant=LOCAL_GRANT)
+
+    assert (await stands()).reason == MissingReason.ERASED
+    assert await reads.pinned_view(plane.database, "home", "monday") == pinned
 
 
 # --- over HTTP ------------------------------------------------------------------------------------
