@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 import sqlalchemy as sa
 
 from contracts.errors import WrongValue
 from contracts.relations import Cardinality
 from contracts.resolutions import Resolved
-from ledger import log
+from ledger import _append, log
 from ledger.resolve import verify_cells
-from ledger.write import ledger_digest
+from ledger.write import fold, ledger_digest
 from tests.ledger.conftest import MASTER_KEY
+from tests.ledger.scenario_logs import PlainProjector
 from tests.ledger.typed import append, ask, claim, event, fold_all, refused, typed
 
 
@@ -45,20 +44,49 @@ async def test_a_contract_registered_elsewhere_holds_for_the_very_next_append(db
     await append(db, event(claim("5 kg", "weight")))
 
 
-async def test_no_wrong_value_slips_in_beside_a_registration(db, elsewhere):
-    for number in range(12):
-        relation = f"range{number}"
+async def test_a_contract_registered_between_the_check_and_the_append_is_held_to(db, elsewhere, monkeypatch):
+    submitted = 0
+    submit = _append._submit
 
-        said, _ = await asyncio.gather(
-            append(db, event(claim("5 kg", relation))),
-            typed(elsewhere, relation, "number", unit="km"),
-            return_exceptions=True,
-        )
-        report = await fold_all(db)
+    async def late(*given, **more):
+        nonlocal submitted
+        submitted += 1
+        if submitted == 1:
+            await typed(elsewhere, "range", "number", unit="km")
+        return await submit(*given, **more)
 
-        # It came first, and the contract with it too late; or it was refused.
-        assert report.unplaced == 0
-        assert isinstance(said, WrongValue) == (report.refused_contracts == 0), said
+    monkeypatch.setattr(_append, "_submit", late)
+
+    with pytest.raises(WrongValue):
+        await append(db, event(claim("5 kg")))
+
+    report = await fold_all(db)
+    # The contract alone was written.
+    assert (report.commit, report.refused_contracts, submitted) == (1, 0, 1)
+
+
+async def test_an_epoch_that_takes_over_brings_its_contracts_without_another_event(db):
+    await append(db, event(claim("a long way")))
+    await fold_all(db)
+    await typed(db, "range", "number", unit="km", new_epoch=True)
+    # Folded by the epoch that serves, and not yet by the one that is being built.
+    report = await fold(db, "acme", PlainProjector(), events_max=1)
+    assert (report.epoch, report.building) == (1, 2)
+    await append(db, event(claim("a longer way")))
+
+    await fold_all(db)
+
+    await refused(db, event(claim("the longest way")))
+
+
+async def test_a_value_that_came_before_the_contract_makes_it_late_and_is_no_wrong_one(db, elsewhere):
+    await append(db, event(claim("5 kg")))
+    await typed(elsewhere, "range", "number", unit="km")
+
+    report = await fold_all(db)
+
+    assert (report.unplaced, report.refused_contracts) == (0, 1)
+    await append(db, event(claim("any other")))
 
 
 async def test_a_change_of_type_folds_what_was_said_before_and_reports_what_it_is_not(db):
@@ -135,6 +163,7 @@ async def test_a_relation_that_takes_words_again_takes_them_at_once(db, elsewher
     await typed(db, "range", "number", unit="km")
     await append(db, event(claim("5 km")))
     await fold_all(db)
+    await append(db, event(claim("6 km")))
     await typed(elsewhere, "range", "text", new_epoch=True)
     await fold_all(elsewhere)
 

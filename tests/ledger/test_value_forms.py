@@ -44,6 +44,7 @@ def form(value: object, kind: str, unit: str | None = None) -> str:
         ("number", "°C", ["20 °C", 20, "68 °F", "293.15 K", "293.15 kelvin", "20 degC"]),
         ("number", "m", ["1 mile", "1609.344 m", "5280 ft", "63360 in"]),
         ("number", "J/(kg K)", ["1 J/kg/K", "1 J/(kg*K)", "0.001 kJ/(kg °C)"]),
+        ("number", "W/(m^2 K)", ["1 W/m²/K", "1 W/(m**2 K)", "1 W/(m^2·K)"]),
         ("number", "percent", ["50 %", 50, "50 percent", "500 ‰"]),
         ("number", "\u00b5m", ["1 \u00b5m", "1 \u03bcm", "1 um", "0.001 mm"]),
         ("number", "m^2", ["1 m²", "1 m2", "1 m**2", "10000 cm^2"]),
