@@ -28,6 +28,7 @@ _FOUND: Final = sa.text(
     "SELECT * FROM echoplane_found(:tenant, :epoch, :cut, CAST(:at AS timestamptz), "
     "CAST(:entities AS text[]), CAST(:relations AS text[]), :cells_max, :claims_max)"
 )
+# The last columns of every row, in their order.
 _COLUMNS: Final = (
     "claim_id", "position", "ordinal", "commit", "event_id", "entity", "relation", "stance", "body", "seal",
 )  # fmt: skip
@@ -109,8 +110,8 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
                 if row.amount:
                     one.plain.add(row.part)
             case kind:
-                columns = {name: getattr(row, name) for name in _COLUMNS}
-                columns |= {"tenant": reader.keys.tenant, "epoch": reader.epoch}
+                columns = dict(zip(_COLUMNS, row[-len(_COLUMNS) :], strict=True))
+                columns["tenant"], columns["epoch"] = reader.keys.tenant, reader.epoch
                 getattr(one, kind).append(claim_of(columns, keys=reader.keys))
     for one in found:
         for claims in (one.own, one.acting, one.reach, one.named):
