@@ -99,8 +99,14 @@ def test_an_erased_event_is_passed_over():
     index = TenantIndex(dimensions=384)
     index.add(
         ErasedEvent(
-            event_id="ev1", position=1, commit=1, recorded_at=KnownAt(NOW), observed=None, kind=Kind.TURN,
-            backfilled=False, erased_by="ev2",
+            event_id="ev1",
+            position=1,
+            commit=1,
+            recorded_at=KnownAt(NOW),
+            observed=None,
+            kind=Kind.TURN,
+            backfilled=False,
+            erased_by="ev2",
         )  # fmt: skip
     )
 
