@@ -131,8 +131,7 @@ async def diff(
     while line_id is not None and not is_full:
         lines = await comparison.lines(line_id, entity=entity, relation=relation)
         line_id = lines.pop().line_id if len(lines) > _LINES_AT_ONCE else None
-        for line in lines:
-            own, is_cut = await comparison.pieces(line)
+        for line, own, is_cut in await comparison.pieces(lines):
             if pieces and len(pieces) + len(own) > DIFF_CHANGES_MAX:
                 line_id, is_full = line.line_id, True
                 break
@@ -163,13 +162,41 @@ class _Comparison:
             first, entity=entity, relation=relation, changed=changed, limit=_LINES_AT_ONCE + 1
         )
 
-    async def pieces(self, line: LineRow) -> tuple[list[_Piece], bool]:
-        """Return where a line differs, and whether more of it was changed than is looked at."""
-        read = await self.table.cells_changed([line.line_id], known=self.known, limit=HISTORY_CELLS_MAX + 1)
-        cells = read[line.line_id]
-        areas = areas_of(cells[:HISTORY_CELLS_MAX])
-        found = await self._at(line, areas) if self.at_instants else self._along(line, areas)
-        return found, len(cells) > HISTORY_CELLS_MAX
+    async def pieces(self, lines: Sequence[LineRow]) -> list[tuple[LineRow, list[_Piece], bool]]:
+        """Return where each line differs, and whether more of it was changed than is looked at."""
+        held = await self._held(lines) if self.at_instants else {}
+        found: list[tuple[LineRow, list[_Piece], bool]] = []
+        for line, cells in await self._changed(lines):
+            areas = areas_of(cells[:HISTORY_CELLS_MAX])
+            own = self._at(line, areas, held[line.line_id]) if self.at_instants else self._along(line, areas)
+            found.append((line, own, len(cells) > HISTORY_CELLS_MAX))
+        return found
+
+    async def _changed(self, lines: Sequence[LineRow]) -> list[tuple[LineRow, list[Cell]]]:
+        """Return the cells of lines that changed between the views, of each one more than is looked at."""
+        limit = HISTORY_CELLS_MAX + 1
+        line_ids = [line.line_id for line in lines]
+        read = await self.table.cells_changed(line_ids, known=self.known, limit=limit)
+        if len(lines) > 1 and sum(map(len, read.values())) == limit:
+            # Together they have too many: one by one each has room of its own.
+            return [found for line in lines for found in await self._changed([line])]
+        return [(line, read.get(line.line_id, [])) for line in lines]
+
+    async def _held(self, lines: Sequence[LineRow]) -> dict[int, tuple[_Content, _Content]]:
+        """Return what lines hold at either view's own instant."""
+        line_ids = [line.line_id for line in lines]
+        sides = []
+        for view in (self.before, self.after):
+            at = (view.valid_at, view.valid_at + _MICROSECOND)
+            known = (view.cut, view.cut + 1)
+            sides.append(await self.table.cells_within(line_ids, known=known, valid=at, limit=len(lines)))
+        return {
+            line_id: (
+                _content(sides[0].get(line_id, ()), self.before.cut),
+                _content(sides[1].get(line_id, ()), self.after.cut),
+            )
+            for line_id in line_ids
+        }
 
     def _along(self, line: LineRow, areas: Sequence[Cell]) -> list[_Piece]:
         pieces: list[_Piece] = []
@@ -191,23 +218,14 @@ class _Comparison:
                 pieces.append(piece)
         return pieces
 
-    async def _at(self, line: LineRow, areas: Sequence[Cell]) -> list[_Piece]:
+    def _at(self, line: LineRow, areas: Sequence[Cell], held: tuple[_Content, _Content]) -> list[_Piece]:
         """Compare the views' own instants: known time may have gone by, or valid time, or both."""
-        was, now = await self._holds(line, self.before), await self._holds(line, self.after)
+        was, now = held
         if was == now:
             return []
         first, last = sorted(micros(view.valid_at) for view in (self.before, self.after))
-        between = clipped(areas, first, last + 1)
-        return [
-            _Piece(line=line, start=None, end=None, before=was, after=now, commits=self._commits(between))
-        ]
-
-    async def _holds(self, line: LineRow, view: View) -> _Content:
-        at = (view.valid_at, view.valid_at + _MICROSECOND)
-        found = await self.table.cells_within(
-            [line.line_id], known=(view.cut, view.cut + 1), valid=at, limit=1
-        )
-        return _content(found[line.line_id], view.cut)
+        commits = self._commits(clipped(areas, first, last + 1))
+        return [_Piece(line=line, start=None, end=None, before=was, after=now, commits=commits)]
 
     def _commits(self, areas: Iterable[Cell]) -> tuple[int, ...]:
         """Return the commits between the views at which one of the areas began or ended."""

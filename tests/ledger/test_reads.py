@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 
 from contracts.errors import BadRequest
 from contracts.events import EventDraft
@@ -16,6 +17,7 @@ from contracts.views import Generation, ViewRequest
 from ledger import log
 from ledger import resolve as reads
 from ledger._relations import unregistered
+from ledger._world import _BY_ID
 from ledger.write import fold, register_contract
 from tests.ledger.scenario_logs import PlainProjector
 
@@ -193,6 +195,16 @@ async def test_history_at_an_earlier_cut_does_not_know_what_ended_later(tell):
     await tell(since("Oslo", day(10)))
 
     assert shown(await tell.history("ann", cut=1)) == [("Lyon", day(1), None, 1, None)]
+
+
+async def test_claims_are_looked_up_by_their_id_before_the_tables_were_ever_analysed(tell, db):
+    """By another index the whole tenant would be read once for each claim that a history names."""
+    await tell(since("Lyon", day(1)))
+    values = {"tenant": "acme", "epoch": 1, "claim_ids": [bytes(16)]}
+    async with db.snapshot("acme") as conn:
+        plan = "\n".join(await conn.scalars(sa.text(f"EXPLAIN {_BY_ID.text}"), values))
+
+    assert "claim_pkey" in plan
 
 
 # --- differences ----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ _SCRIPTS: Final[tuple[str, ...]] = (
     "0002_values.sql",
     "0002_views.sql",
     "0002_erasure.sql",
+    "0002_statistics.sql",
 )
 
 
