@@ -58,6 +58,7 @@ _BEGIN: Final = sa.text(
 _BECOME: Final = sa.text("UPDATE epoch SET state = :state WHERE tenant = :tenant AND epoch = :epoch")
 _STATE: Final = sa.text("SELECT state FROM epoch WHERE tenant = :tenant AND epoch = :epoch")
 _STATE_LOCKED: Final = sa.text("SELECT state FROM epoch WHERE tenant = :tenant AND epoch = :epoch FOR UPDATE")
+_PREPARE_DROP: Final = sa.text("SELECT echoplane_drop_prepared()")
 _DROP_ROWS: Final = sa.text("SELECT echoplane_drop_rows(:tenant, :epoch, :rows)")
 _LIST: Final = sa.text(
     "SELECT e.epoch, e.state, e.commit, e.projector_version, h.commit AS head, "
@@ -322,6 +323,8 @@ async def drop_epoch(db: Database, tenant: str, epoch: int, *, grant: Grant) -> 
         # First, and committed: nobody reads what is half gone.
         dropped = {"tenant": tenant, "epoch": epoch, "state": EpochState.DROPPED.value}
         await conn.execute(_BECOME, dropped)
+    async with db.tenant(tenant) as conn:
+        await conn.execute(_PREPARE_DROP)
     count = 0
     while True:
         async with db.tenant(tenant) as conn:
