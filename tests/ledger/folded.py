@@ -21,7 +21,7 @@ from tests.ledger.conftest import MASTER_KEY, SettableClock
 from tests.ledger.random_logs import CONTRACTS
 from tests.ledger.scenario_logs import PlainProjector
 
-FOLDED_TABLES = ("cell", "line", "reach", "claim", "relation")
+FOLDED_TABLES = ("cell", "line", "reach", "claim", "relation", "tombstone_reach", "veiled_name")
 
 
 class Ledger:
