@@ -57,6 +57,9 @@ JSON_PARTS_MAX: Final = 512
 ERASED_EVENTS_MAX: Final = 10_000
 """Events that one erasure takes."""
 
+VINTAGE_ROWS_MAX: Final = 1_000_000
+"""Rows of one table of revisions that are imported at once: it is sorted by record time in memory."""
+
 # --- reads -----------------------------------------------------------------------------------
 PAGE_EVENTS_MAX: Final = 1_000
 HISTORY_CELLS_MAX: Final = 10_000
@@ -69,7 +72,7 @@ DIFF_CAUSES_MAX: Final = 64
 """Claims that are named as the causes of one change: the newest."""
 VIEWS_MAX: Final = 1_000
 """Views that a tenant may have pinned at once."""
-LISTED_CLAIMS_MAX: Final = 128
+LISTED_CLAIMS_MAX: Final = 32
 """Claims that are read of a key, and that a resolution lists in each of its lists: the newest."""
 LISTED_VALUES_MAX: Final = 1_000
 """Values or occurrences that one resolution lists; it counts all."""

@@ -81,6 +81,8 @@ class EventAnswer(Wire):
     position: int
     commit: int
     recorded_at: str
+    backfilled: bool
+    """Whether `recorded_at` was stated by whoever brought a past in, instead of taken from the clock."""
     erased: bool
     event: EventDraft | None
 
@@ -243,6 +245,21 @@ class ImportAnswer(Wire):
     projection_failures: int
 
 
+class VintagesAnswer(Wire):
+    """What an import of revisions brought in: each publication is one commit, known when it was published."""
+
+    tenant: str
+    rows: int
+    claims: int
+    corroborations: int
+    events: int
+    repeated: int
+    publications: int
+    commit: int
+    folded: int
+    projection_failures: int
+
+
 class TenantAnswer(Wire):
     """A tenant, and whether this call made it."""
 
@@ -281,6 +298,7 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "event-answer": EventAnswer,
     "history-answer": HistoryAnswer,
     "import-answer": ImportAnswer,
+    "vintages-answer": VintagesAnswer,
     "join-answer": JoinAnswer,
     "mismatch-answer": MismatchAnswer,
     "pin-request": PinRequest,

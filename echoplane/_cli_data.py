@@ -24,6 +24,7 @@ from echoplane._cli_options import (
     settings_for,
 )
 from echoplane._cli_relations import read_file
+from echoplane._cli_vintages import import_vintages
 from echoplane._emit import Append, Line, check_atomic, emit, numbered, read_lines
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._import_armar7 import read_armar7
@@ -46,6 +47,7 @@ def register(app: typer.Typer) -> None:
     imports = typer.Typer(no_args_is_help=True, help="Read a public data set as it is published.")
     imports.command("locomo")(import_locomo)
     imports.command("armar7")(import_armar7)
+    imports.command("vintages")(import_vintages)
     app.add_typer(imports, name="import")
 
 

@@ -54,6 +54,7 @@ def event_answer(tenant: str, event: Event | ErasedEvent) -> EventAnswer:
         position=event.position,
         commit=event.commit,
         recorded_at=format_instant(event.recorded_at),
+        backfilled=event.backfilled,
         erased=draft is None,
         event=draft,
     )

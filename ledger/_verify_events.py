@@ -31,6 +31,7 @@ class EventChecks:
     problems: Problems
     count: int = 0
     erased: int = 0
+    live: bool = False
 
     async def check(self, conn: AsyncConnection, page: Sequence[StoredEvent]) -> None:
         """Check a page."""
@@ -40,6 +41,9 @@ class EventChecks:
             self.count += 1
             if stored.wrapped_key is None:
                 self.erased += 1
+            if is_backfilled(stored.header) and self.live:
+                self.problems.add("event.backfilled", _place(stored))
+            self.live = self.live or not is_backfilled(stored.header)
             for check in self._bytes_of(stored):
                 self.problems.add(check, _place(stored))
             for target in self._payload_of(stored, digests[stored.position]):

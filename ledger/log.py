@@ -9,6 +9,7 @@ Does not promise: that what an event says is true.
 from __future__ import annotations
 
 from ledger._append import append, append_command
+from ledger._backfill import backfill, stating
 from ledger._claims import read_claims
 from ledger._database import Database, open_database
 from ledger._epochs import Epoch, EpochState, check_not_dropped, list_epochs
@@ -68,6 +69,7 @@ __all__ = [
     "Wakes",
     "append",
     "append_command",
+    "backfill",
     "check_not_dropped",
     "create_tenant",
     "create_token",
@@ -93,6 +95,7 @@ __all__ = [
     "revoke_token",
     "serving",
     "standings",
+    "stating",
     "store_recall",
     "tenant_exists",
     "tenant_keys",
