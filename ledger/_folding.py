@@ -10,24 +10,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from contracts.claims import Claim
 from contracts.events import Stance
 from contracts.relations import Cardinality, RelationContract
 from ledger._cells import Cells, stored_part
 from ledger._claims import NO_KEY
-from ledger._court import Court
 from ledger._decide import ENDED
-from ledger._entries import Entry, class_of, rank_and_rule
+from ledger._entries import class_of, rank_and_rule
 from ledger._identity import NO_MERGES, Merges, identity_of, moved_between, names_paired
-from ledger._intervals import FOREVER, NEVER, interval
 from ledger._kept import World
-from ledger._lines import Incoming, Line, Tail
-from ledger._live import LiveLine, Open
+from ledger._lines import Incoming, Line
 from ledger._occurrences import WHOLE
 from ledger._reached import Reached, tombstones_apart
 from ledger._relations import IDENTITY, Contracts
+from ledger._settling import Settler
 from ledger._shelf import Shelf
 from ledger._tombstones import is_veiled
 from ledger._values import Normals, is_wrong
@@ -49,6 +46,7 @@ class Folding:
         self._reader = reader
         self._cells = cells
         self._shelf = Shelf(cells)
+        self._settler = Settler(self._shelf, reader.keys, self._digest)
         self._clouded: set[Key] = set()
         self._reached_keys: set[Key] = set()
         self._claims: dict[str, Claim] = {}
@@ -262,89 +260,13 @@ class Folding:
             await self._shelf.load_whole({key for own in members.values() for key in own})
             for root, own in members.items():
                 claims = [claim for key in own for claim in touched.get(key, ())]
-                self._settle_key(world, own, moved.get(root, []), claims, commit, whole=whole)
+                self._settler.settle(
+                    world, own, moved.get(root, []), claims, commit,
+                    is_whole=not whole.isdisjoint(own), paired=self._paired,
+                )  # fmt: skip
             self.unplaced.update(
                 (claim.claim_id, claim) for claim in world.new_unplaced() if claim.claim_id in self._claims
             )
-
-    def _settle_key(
-        self,
-        world: World,
-        members: Sequence[Key],
-        moved: Sequence[Entry],
-        claims: Sequence[Claim],
-        commit: int,
-        *,
-        whole: set[Key],
-    ) -> None:
-        """Make the lines of one key, under each name of its entity, what the claims say."""
-        root = world.root(members[0])
-
-        def is_open(part: str) -> Open:
-            line = self._shelf.get(members[0], stored_part(part, self._reader.keys))
-            return interval if line is None else line.undecided
-
-        world.put(root, moved, is_open=is_open)
-        live = world.live.get(root)
-        if live is None or not whole.isdisjoint(members) or live.held != world.holds(root):
-            self._settle_whole(world, root, members, commit)
-            return
-        touched = live.touched if live.held is None else live.touched & live.held
-        for part in sorted(touched):
-            line_now = live.lines[part]
-            for start, end in line_now.changed():
-                segments = line_now.segments(start, end)
-                for key in members:
-                    self._line(key, part).splice(start, end, segments, commit)
-        # A claim that acts may leave a question open on lines where nothing changed.
-        acts = any(bears_elsewhere(claim) or claim.stance not in _ENTERS for claim in claims)
-        for part in (live.lines if live.held is None else live.held) if acts else touched:
-            for key in members:
-                self._line(key, part).tail = self._tail(world, key, live.lines[part])
-        live.touched.clear()
-
-    def _settle_whole(self, world: World, root: Key, members: Sequence[Key], commit: int) -> None:
-        live = world.live.get(root)
-        if live is None:
-            timelines = Court(world.replay).timelines(*root)
-        else:
-            for line_now in live.lines.values():
-                line_now.changed()
-            live.touched.clear()
-            live.held = world.holds(root)
-            parts = live.lines if live.held is None else live.held
-            timelines = {part: live.lines[part].segments(NEVER, FOREVER) for part in parts}
-        named = {stored_part(part, self._reader.keys): part for part in timelines}
-        for key in members:
-            for part in timelines:
-                self._line(key, part)
-            for stored, line in self._shelf.of(key).items():
-                found = named.get(stored)
-                line.become([] if found is None else timelines[found], commit)
-                line.tail = None
-                if found is not None and live is not None:
-                    line.tail = self._tail(world, key, live.lines[found])
-
-    def _line(self, key: Key, part: str) -> Line:
-        return self._shelf.line(key, stored_part(part, self._reader.keys))
-
-    def _tail(self, world: World, key: Key, line: LiveLine) -> Tail | None:
-        if key[0] in self._paired:
-            return None
-        contract = self.contracts.of(key[1])
-        tail = line.basis.tail(self._digest, has_window=bool(contract.conflict_window))
-        if tail is None:
-            return None
-        if any(standing.entry.actor_id in self._paired for standing in line.standings.values()):
-            return None
-        # A key with open questions is answered from its claims, however many.
-        disputes = world.replay.disputes
-        if any(id(entry) in line.standings for dispute in disputes for entry in dispute.about):
-            return None
-        unplaced = (claim for claim in world.replay.unplaced if bears_elsewhere(claim))
-        if any((claim.entity, claim.relation) == key for claim in unplaced):
-            return None
-        return tail
 
     async def _world_of(self, key: Key) -> World:
         """Return the piece of the ledger that a key is connected with, joining pieces that now are one."""
@@ -407,6 +329,3 @@ class Folding:
         for claim in await self._reader.ends_on(fresh):
             if claim.stance == Stance.CORRECT or claim.value is None:
                 self._clouded.add((claim.entity, claim.relation))
-
-
-_ENTERS: Final = frozenset({Stance.ASSERT, Stance.END})

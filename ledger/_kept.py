@@ -15,6 +15,7 @@ from ledger._court import Court
 from ledger._decide import Standing
 from ledger._entries import Entry
 from ledger._live import LiveLine, Open
+from ledger._live_occurrences import LiveOccurrences
 from ledger._occurrences import WHOLE
 from ledger._relations import IDENTITY
 from ledger._withdrawal import Replay
@@ -111,6 +112,7 @@ class World:
     replay: Replay
     waiting: list[Claim]
     live: dict[Key, LiveKey] = field(default_factory=dict)
+    occurrences: dict[Key, LiveOccurrences] = field(default_factory=dict)
     derived: set[Key] = field(default_factory=set)
     unplaced_seen: int = 0
 
@@ -127,6 +129,8 @@ class World:
         if before:
             for key, entries in self._moved(before).items():
                 self.put(key, entries, is_open=_nowhere)
+                if key in self.occurrences:
+                    self.occurrences[key].changed()
                 live = self.live.get(key)
                 if live is not None:
                     for part in live.touched:
@@ -161,11 +165,12 @@ class World:
         return {part for part, line in self.live[key].lines.items() if line.has_left}
 
     def put(self, key: Key, entries: Iterable[Entry], *, is_open: Callable[[str], Open]) -> None:
-        """Let entries of a live key stand where they now do."""
+        """Let entries of a live key, or of one that has occurrences, stand where they now do."""
+        court = Court(self.replay)
         if not self.is_live(key):
             self.live.pop(key, None)
+            self._put_mentions(key, entries, court)
             return
-        court = Court(self.replay)
         live = self.live.get(key)
         if live is None:
             contract = self.replay.contracts.of(key[1])
@@ -174,6 +179,17 @@ class World:
         # What leaves goes first: a correction takes the very place of what it corrects.
         for entry in sorted(entries, key=lambda entry: not live.has(entry)):
             live.put(court.standing(entry), is_open=is_open)
+
+    def _put_mentions(self, key: Key, entries: Iterable[Entry], court: Court) -> None:
+        if key in self.derived or self.replay.has_erased:
+            # Judged as a whole: a mention may come or go by what stands elsewhere.
+            self.occurrences.pop(key, None)
+            return
+        live = self.occurrences.get(key)
+        if live is None:
+            live = self.occurrences[key] = LiveOccurrences(window_us=court.window_us(key[1]))
+        for entry in entries:
+            live.put(court.standing(entry))
 
     def new_unplaced(self) -> list[Claim]:
         """Return the claims that found nothing to act on since this was last asked."""

@@ -59,9 +59,9 @@ def _by_occurrence(entries: Sequence[Entry], stand: Callable[[Entry], Standing])
     members: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         if not entry.is_end:
-            members[_identity_of(entry)].append(entry)
+            members[identity_of_mention(entry)].append(entry)
     live = [entry for entry in entries if not entry.is_end and standings[id(entry)].cover]
-    vague = {id(entry) for entry in live if _is_vague(entry, live)}
+    vague = {id(entry) for entry in live if any(is_witness(other, against=entry) for other in live)}
     exact = {part: [entry for entry in line if id(entry) not in vague] for part, line in members.items()}
     exact = {part: line for part, line in exact.items() if line}
     lines: dict[str, list[Standing]] = {}
@@ -79,29 +79,29 @@ def _by_occurrence(entries: Sequence[Entry], stand: Callable[[Entry], Standing])
     return lines
 
 
-def _identity_of(entry: Entry) -> str:
+def identity_of_mention(entry: Entry) -> str:
+    """Return the part that a mention is on by itself: its source's id, or what it says and when."""
     if entry.occurrence is not None:
         return canonical(["id", *entry.occurrence]).decode("ascii")
     bounds = [None if bound in {NEVER, FOREVER} else bound for bound in (entry.start, entry.end)]
     return canonical(["at", entry.normal, *bounds]).decode("ascii")
 
 
-def _is_vague(entry: Entry, live: Sequence[Entry]) -> bool:
-    """A mention without an id is told less exactly if its interval equals or contains another's."""
-    if entry.occurrence is not None:
-        return False
-    return any(
-        _contains(entry, other)
-        and (other.occurrence is not None or (other.start, other.end) != (entry.start, entry.end))
-        for other in live
-        if other is not entry
+def is_witness(other: Entry, *, against: Entry) -> bool:
+    """Return whether a mention without an id is told less exactly than another, a live one, tells it."""
+    return (
+        against.occurrence is None
+        and other is not against
+        and contains(against, other)
+        and (other.occurrence is not None or (other.start, other.end) != (against.start, against.end))
     )
 
 
-def _contains(outer: Entry, inner: Entry) -> bool:
+def contains(outer: Entry, inner: Entry) -> bool:
+    """Return whether two mentions say the same, and the interval of one equals or contains the other's."""
     return outer.normal == inner.normal and outer.start <= inner.start and inner.end <= outer.end
 
 
 def _tells(entry: Entry, line: Sequence[Entry], standings: dict[int, Standing]) -> bool:
     """It supports each occurrence that its interval contains."""
-    return any(_contains(entry, other) for other in line if standings[id(other)].cover)
+    return any(contains(entry, other) for other in line if standings[id(other)].cover)
