@@ -140,6 +140,8 @@ class HistoryAnswer(Wire):
     truncated: bool
     cells: list[HistoryCell]
     claims: list[ClaimAnswer]
+    unplaced: list[ClaimAnswer]
+    """Claims on these keys that name what was not found: they take nothing back."""
 
 
 class StandAnswer(Wire):

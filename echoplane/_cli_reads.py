@@ -87,6 +87,8 @@ def history(
             f"known {cell.known_from} to {cell.known_to or 'now':<6} {cell.state:<12} "
             + ", ".join(shown(value) for value in cell.values)
         )
+    for claim in answer.unplaced:
+        print_line(f"  {claim.relation:<16} unplaced: {claim.stance} by {claim.source.id}, {claim.event}")
     _print_cut(answer.truncated)
     return EXIT_OK
 

@@ -77,7 +77,9 @@ def resolution_answer(resolution: KeyResolution) -> ResolutionAnswer:
     return ResolutionAnswer(entity=resolution.entity, relation=resolution.relation, **_outcome(resolution))
 
 
-def history_answer(found: History, *, relation: str | None, shape: Shape, view: View) -> HistoryAnswer:
+def history_answer(
+    found: History, unplaced: Iterable[Claim], *, relation: str | None, shape: Shape, view: View
+) -> HistoryAnswer:
     return HistoryAnswer(
         entity=found.entity,
         relation=relation,
@@ -87,6 +89,7 @@ def history_answer(found: History, *, relation: str | None, shape: Shape, view: 
         truncated=found.truncated,
         cells=[_cell(rectangle) for rectangle in found.rectangles],
         claims=_once(claim for rectangle in found.rectangles for claim in rectangle.claims),
+        unplaced=_once(unplaced),
     )
 
 

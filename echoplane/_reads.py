@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from contracts.errors import BadRequest
 from contracts.read_wire import DiffAnswer, HistoryAnswer, JoinAnswer, PinnedViewAnswer
 from contracts.views import View, ViewRequest
@@ -87,36 +89,43 @@ async def named(plane: Plane, tenant: str, name: str | None, request: ViewReques
 
 async def history(plane: Plane, tenant: str, request: ViewRequest, wanted: HistoryWanted) -> HistoryAnswer:
     view = await _pinned(plane, tenant, request)
+    shape: present.Shape = "rectangles" if wanted.at is None else "instant"
     async with plane.database.snapshot(tenant) as conn:
         keys = await ledger_log.tenant_keys(plane.database, tenant, conn)
         if wanted.timeline:
+            shape = "timeline"
             found = await ledger_resolve.timeline(
-                conn,
-                keys,
-                view,
-                wanted.entity,
-                wanted.relation,
-                valid_from=wanted.valid_from,
-                valid_to=wanted.valid_to,
-            )
-            return present.history_answer(found, relation=wanted.relation, shape="timeline", view=view)
-        by_clock = await ledger_resolve.known_commits(
-            conn, keys, wanted.known_from.instant, wanted.known_to.instant
+                conn, keys, view, wanted.entity, wanted.relation,
+                valid_from=wanted.valid_from, valid_to=wanted.valid_to,
+            )  # fmt: skip
+        else:
+            found = await ledger_resolve.history(
+                conn, keys, wanted.entity, wanted.relation, epoch=view.epoch, cut=view.cut,
+                window=await _window(conn, keys, wanted),
+            )  # fmt: skip
+        relations = dict.fromkeys(rectangle.relation for rectangle in found.rectangles)
+        if wanted.relation is not None:
+            relations = {wanted.relation: None}
+        stands = await ledger_resolve.resolve_many(
+            conn, keys, view, [(wanted.entity, relation) for relation in relations]
         )
-        window = ledger_resolve.Window(
-            valid_from=wanted.valid_from,
-            valid_to=wanted.valid_to,
-            known_from=by_clock[0] if wanted.known_from.commit is None else wanted.known_from.commit,
-            known_to=by_clock[1] if wanted.known_to.commit is None else wanted.known_to.commit,
-        )
-        if wanted.at is not None:
-            at = ledger_resolve.Window.at(wanted.at)
-            window = replace(window, valid_from=at.valid_from, valid_to=at.valid_to)
-        found = await ledger_resolve.history(
-            conn, keys, wanted.entity, wanted.relation, epoch=view.epoch, cut=view.cut, window=window
-        )
-    shape: present.Shape = "rectangles" if wanted.at is None else "instant"
-    return present.history_answer(found, relation=wanted.relation, shape=shape, view=view)
+    unplaced = [claim for one in stands for claim in one.unplaced]
+    return present.history_answer(found, unplaced, relation=wanted.relation, shape=shape, view=view)
+
+
+async def _window(
+    conn: AsyncConnection, keys: ledger_log.TenantKeys, wanted: HistoryWanted
+) -> ledger_resolve.Window:
+    """Return the window that is wanted, its bounds in known time as commits."""
+    instants = (wanted.known_from.instant, wanted.known_to.instant)
+    by_clock = await ledger_resolve.known_commits(conn, keys, *instants)
+    known_from = by_clock[0] if wanted.known_from.commit is None else wanted.known_from.commit
+    known_to = by_clock[1] if wanted.known_to.commit is None else wanted.known_to.commit
+    if wanted.at is not None:
+        return replace(ledger_resolve.Window.at(wanted.at), known_from=known_from, known_to=known_to)
+    return ledger_resolve.Window(
+        valid_from=wanted.valid_from, valid_to=wanted.valid_to, known_from=known_from, known_to=known_to
+    )
 
 
 async def diff(

@@ -242,6 +242,9 @@ async def test_a_claim_that_did_nothing_is_shown_with_its_key(client, remember):
     answer = (await client.get("/v1/home/resolve?entity=ann&relation=home")).json()
 
     assert [claim["value"] for claim in answer["unplaced"]] == ["Oslo"]
+    for more in ("", "&relation=home", "&timeline=true"):
+        history = (await client.get(f"/v1/home/history?entity=ann{more}")).json()
+        assert [claim["value"] for claim in history["unplaced"]] == ["Oslo"]
 
 
 # --- at the command line --------------------------------------------------------------------------
