@@ -301,11 +301,12 @@ def test_after_erasing_a_subject_no_file_holds_any_of_it(running: RunningPlane, 
         go_wrong(client)
         wait_until(lambda: has_vectors(running, ids[0]), what="units have vectors")
         settle_statistics(running)
+        # The last question is about somebody else, and stays.
+        taken = {part for one in answers[:-1] for part in (one["context"]["hash"], one["trail"])}
         about_person = {
             name: key
             for name, key in recalled(running).items()
-            if name not in before_recall
-            and name.removeprefix("context ") in {answer["context"]["hash"] for answer in answers[:4]}
+            if name not in before_recall and name.split()[1] in taken
         }
         search = Search(secrets_of(running, ids) | about_person)
 
@@ -320,7 +321,7 @@ def test_after_erasing_a_subject_no_file_holds_any_of_it(running: RunningPlane, 
         assert {PERSON, ALIAS, "Schmöqueln", "vexolumb_grade", "vexolumbmary", "8841-4417"} <= seen
         assert {f"key of {one}" for one in ids} <= seen
         assert any(one.startswith("vector of ") for one in seen)
-        assert any(one.startswith("context ") for one in seen)
+        assert set(about_person) <= seen
         assert "vexolumbax" not in seen
         assert set(ids) <= set(erased["erased"])
         assert again["erased"] == []
@@ -374,7 +375,6 @@ def test_events_erased_while_nothing_is_up_are_in_no_file(tmp_path):
         receipts = running.say("emit", str(write_lines(tmp_path / "e.jsonl", told)), "--tenant", TENANT)
         asked = running.say("ask", "Where does Ann live?", "--tenant", TENANT)[0]
         assert asked["answer"] == "Vexolumbia", asked
-        running.say("ask", "What is the vexolumb_grade of Ann? vexolumbque", "--tenant", TENANT)
         search = Search({})
         control = search.files(running)
 
@@ -386,12 +386,9 @@ def test_events_erased_while_nothing_is_up_are_in_no_file(tmp_path):
         assert after == {}
         assert {"Vexolumbia", "Schmöqueln", "vexolumb_grade"} <= set().union(*control.values())
         assert (erased["erased"], erased["scrub"]["state"]) == (gone, "done")
-        again = running.say("erase", "--tenant", TENANT, *arguments, "--yes")[0]
-        assert (again["erased"], again["already_erased"]) == ([], gone)
         # The older value does not come back because the newer one was erased.
         resolved = running.say("resolve", "Ann", "lives_in", "--tenant", TENANT)[0]
         assert (resolved["outcome"], resolved["reason"]) == ("missing", "erased")
-        running.run("verify", "--tenant", TENANT)
     finally:
         running.close()
 
