@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,17 +17,24 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import IntegrityFault, LimitExceeded
 from contracts.events import Event, EventDraft, Kind
+from contracts.identity import SAME_AS
 from contracts.limits import APPEND_BYTES_MAX, APPEND_EVENTS_MAX, TEXT_CHARACTERS_MAX
 from ledger import _tables
 from ledger._claims import canonical
 from ledger._keys import TenantKeys
 from ledger._read import read_events_by_id
+from ledger._tombstones import veiled
 
 STREAM: Final = "erasures"
 """Of every erasure event; nobody else's events are of kind `erasure`, whatever their stream is called."""
 _ACTOR: Final = {"id": "echoplane", "class": "operator"}
 _VERSION: Final = 1
 _EVENT_ID: Final = re.compile(r"ev_[0-9a-hjkmnp-tv-z]{26}")
+_ERASED_ON: Final = sa.text(
+    "SELECT DISTINCT t.event_id FROM tombstone t WHERE t.tenant = :tenant AND (t.relation = :identity "
+    "OR (t.entity, t.relation) IN (SELECT * FROM unnest(CAST(:entities AS text[]), "
+    "CAST(:relations AS text[]))))"
+)
 _PART_CHARACTERS_MAX: Final = TEXT_CHARACTERS_MAX - 1_024
 """Characters of the items of one event: what else it says must fit beside them."""
 
@@ -128,6 +135,23 @@ async def erased_recall(
             if one.recall == recall:
                 return event.event_id, one.event_ids
     return None, ()
+
+
+async def erased_on(conn: AsyncConnection, keys: TenantKeys, wanted: Iterable[tuple[str, str]]) -> set[str]:
+    """
+    Return the erased events that had a claim on any of these keys, or about who is one with whom.
+
+    An answer that stood on none of them by name may have hung on one of them all the same.
+    """
+    veils = {(veiled(keys, entity), veiled(keys, relation)) for entity, relation in wanted}
+    ordered = sorted(veils)
+    bound = {
+        "tenant": keys.tenant,
+        "identity": veiled(keys, SAME_AS),
+        "entities": [entity for entity, _ in ordered],
+        "relations": [relation for _, relation in ordered],
+    }
+    return set(await conn.scalars(_ERASED_ON, bound))
 
 
 def events_cited(text: str) -> set[str]:

@@ -280,12 +280,20 @@ async def _store_context(db: Database, conn: AsyncConnection, keys: TenantKeys, 
 
 async def _check_nothing_erased(conn: AsyncConnection, pack: ContextPack) -> None:
     # What is shown and what decided, not what was proposed: an index may go on naming what is gone.
-    cited = events_cited(json.dumps(json.loads(pack.form)["content"]))
+    cited = events_cited(_content_of(pack.form))
     erased = _tables.erased
     query = sa.select(sa.func.max(erased.c.commit)).where(erased.c.event_id.in_(sorted(cited)))
     commit = await conn.scalar(query) if cited else None
     if commit is not None:
         raise ErasedMeanwhile(commit=commit)
+
+
+def _content_of(form: bytes) -> str:
+    try:
+        return json.dumps(json.loads(form)["content"])
+    except (ValueError, KeyError, TypeError):
+        # No form that the packer makes: then all of it counts.
+        return form.decode("utf-8", errors="replace")
 
 
 def _check_context(context_hash: str, form: bytes) -> None:

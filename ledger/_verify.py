@@ -26,6 +26,7 @@ from ledger._keys import TenantKeys
 from ledger._problems import Problem, Problems
 from ledger._read import Head, head, read_stored
 from ledger._tenants import tenant_keys
+from ledger._verify_erasures import check_erasures
 from ledger._verify_events import EventChecks
 from ledger._verify_rows import (
     check_claims,
@@ -79,7 +80,8 @@ async def verify(db: Database, tenant: str, *, anchor: Head | None = None) -> Ve
 
     Checked are the chain from the first commit, gaplessness, clocks, each event's hash, header,
     payload and digests, that targets stand earlier, stream versions, the head, seals of claims and
-    relation contracts, the projection's cursors, and trails and contexts. See `docs/log.md` for the words.
+    relation contracts, the projection's cursors, trails and contexts, and that what is erased is by
+    an erasure of the log. See `docs/log.md` for the words.
 
     Args:
         db: The database.
@@ -104,6 +106,7 @@ async def verify(db: Database, tenant: str, *, anchor: Head | None = None) -> Ve
         await check_relations(conn, keys, problems)
         await check_epochs(conn, keys, stored_head, problems)
         trails = await check_recalls(conn, keys, problems)
+        await check_erasures(conn, keys, problems)
     return VerifyReport(
         tenant=tenant,
         commits=commits,

@@ -113,7 +113,7 @@ def _expected(
     claims = [
         claim
         for event in events
-        if event.draft.kind != Kind.RELATION
+        if event.draft.kind not in {Kind.RELATION, Kind.ERASURE}
         for claim in claims_in(event, projector, keys=keys, epoch=epoch, contracts=contracts)
     ]
     return {

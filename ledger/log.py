@@ -13,6 +13,7 @@ from ledger._backfill import backfill, stating
 from ledger._claims import read_claims
 from ledger._database import Database, open_database
 from ledger._epochs import Epoch, EpochState, check_not_dropped, list_epochs
+from ledger._erasures import erased_on
 from ledger._keys import EventKey, TenantKeys
 from ledger._problems import Problem
 from ledger._read import (
@@ -73,6 +74,7 @@ __all__ = [
     "check_not_dropped",
     "create_tenant",
     "create_token",
+    "erased_on",
     "event_keys",
     "find_grant",
     "folded_to",

@@ -120,10 +120,15 @@ async def test_losing_a_key_erases_a_trail_or_a_context_and_says_so_by_type(db, 
     await as_owner(owner_engine, "DELETE FROM context_key")
 
     erased = await log.read_trail(db, "acme", trail.trail_id)
-    assert erased == log.ErasedTrail(trail_id=trail.trail_id, context_hash=trail.context_hash)
+    assert erased == log.ErasedTrail(
+        trail_id=trail.trail_id, context_hash=trail.context_hash, erased_by=None, erased_event_ids=()
+    )
     context = await log.read_context(db, "acme", trail.context_hash)
-    assert context == log.ErasedContext(context_hash=trail.context_hash, content_hash=trail.content_hash)
-    assert (await log.verify(db, "acme")).intact
+    assert context == log.ErasedContext(
+        context_hash=trail.context_hash, content_hash=trail.content_hash, erased_by=None, erased_event_ids=()
+    )
+    found = {problem.check for problem in (await log.verify(db, "acme")).problems}
+    assert found == {"trail.key", "context.key"}
 
 
 async def test_a_trail_or_context_that_is_not_there_or_another_tenants_is_not_found(db):

@@ -266,7 +266,7 @@ async def test_a_target_that_does_not_stand_earlier_is_found(db, owner_engine, w
     assert "event.target" in await checks_of(db)
 
 
-async def test_erased_events_are_counted_apart_and_are_no_problem(db, owner_engine, written):
+async def test_a_key_that_was_lost_without_an_erasure_is_found(db, owner_engine, written):
     await as_owner(
         owner_engine,
         "DELETE FROM event_key USING event AS e WHERE e.event_id = event_key.event_id AND e.position = 4",
@@ -274,7 +274,7 @@ async def test_erased_events_are_counted_apart_and_are_no_problem(db, owner_engi
 
     report = await log.verify(db, "acme")
 
-    assert report.intact
+    assert [problem.check for problem in report.problems] == ["event.key"]
     assert (report.events, report.erased) == (5, 1)
 
 
