@@ -21,6 +21,7 @@ __all__ = [
     "identity",
     "lexicon",
     "limits",
+    "names",
     "ports",
     "proposals",
     "read_wire",

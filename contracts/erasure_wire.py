@@ -9,7 +9,7 @@ from pydantic import Field
 from contracts import limits
 from contracts._wire import Wire
 from contracts.erasures import ErasureRequest
-from contracts.events import Name
+from contracts.names import Name
 
 EventIds = Annotated[list[Name], Field(min_length=1, max_length=limits.ERASED_EVENTS_MAX)]
 

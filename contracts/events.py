@@ -8,7 +8,6 @@ is a draft with what the log added: id, position, commit and `recorded_at`.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from contracts import limits
 from contracts.errors import BadRequest
 from contracts.identity import IDENTITY
+from contracts.names import Name, Text, is_name, storable
 from contracts.times import KnownAt, Precision, Term, parse_instant, parse_interval, parse_term
 
 
@@ -69,37 +69,6 @@ _DEFAULT_STANCE = {
     Kind.RETRACTION: Stance.RETRACT,
     Kind.SETTLEMENT: Stance.SETTLE,
 }
-
-
-def storable(text: str) -> str:
-    """Refuse what no store can hold or no reader can see: NUL and lone surrogates."""
-    if "\x00" in text:
-        raise ValueError("holds a NUL character")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("holds a lone surrogate")
-    return text
-
-
-def _name(text: str) -> str:
-    # NFC and trimmed, so that two spellings of one name are one name everywhere below.
-    text = unicodedata.normalize("NFC", storable(text)).strip()
-    if not text:
-        raise ValueError("is empty")
-    if len(text.encode()) > limits.NAME_BYTES_MAX:
-        raise ValueError(f"has more than {limits.NAME_BYTES_MAX} bytes as UTF-8")
-    return text
-
-
-def is_name(value: object) -> bool:
-    """Return whether a value could be the name of an entity."""
-    try:
-        return isinstance(value, str) and len(_name(value)) <= limits.NAME_CHARACTERS_MAX
-    except ValueError:
-        return False
-
-
-Name = Annotated[str, AfterValidator(_name), Field(max_length=limits.NAME_CHARACTERS_MAX)]
-Text = Annotated[str, AfterValidator(storable), Field(max_length=limits.TEXT_CHARACTERS_MAX)]
 
 
 def _json_value(value: object) -> object:

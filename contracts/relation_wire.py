@@ -11,8 +11,8 @@ from pydantic import Field
 from contracts import limits
 from contracts._wire import Wire
 from contracts.claims import ValidityKind
-from contracts.events import Name
 from contracts.lexicon import CARDINALITY_OF
+from contracts.names import Name
 from contracts.relations import (
     CONFLICT_WINDOW_MAX,
     Cardinality,

@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from contracts.errors import BadRequest
-from contracts.events import is_name
 from contracts.limits import NUMBER_CHARACTERS_MAX, NUMBER_EXPONENT_MAX
+from contracts.names import is_name
 from contracts.relations import RelationContract, ValueType
 from contracts.times import format_instant, parse_instant, parse_interval, parse_term
 

@@ -15,7 +15,8 @@ from contracts import limits
 from contracts._wire import Wire
 from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer, RegisteredAnswer
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
-from contracts.events import EventDraft, storable
+from contracts.events import EventDraft
+from contracts.names import storable
 from contracts.read_wire import (
     DiffAnswer,
     HistoryAnswer,

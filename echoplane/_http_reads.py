@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict
 
-from contracts.events import Name
 from contracts.grants import Right
+from contracts.names import Name
 from contracts.read_wire import DiffAnswer, HistoryAnswer, JoinAnswer, ResolveAnswer
 from contracts.views import ViewRequest
 from echoplane._http_calls import authorized, once_each

@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from contracts.errors import BadRequest
-from contracts.events import Name
+from contracts.names import Name
 from contracts.times import KnownAt, ValidAt, parse_instant
 from contracts.views import ViewRequest, parse_generation
 from contracts.wire import QuestionText

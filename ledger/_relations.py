@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from contracts.claims import ASSISTANT, DERIVED, OPERATOR, SELF, SENSOR, USER, ValidityKind
 from contracts.errors import BadRequest
-from contracts.events import is_name
 from contracts.identity import IDENTITY as _IDENTITY
 from contracts.identity import SAME_AS
 from contracts.lexicon import CARDINALITY_OF
 from contracts.limits import CONTRACT_NAMES_MAX
+from contracts.names import is_name
 from contracts.relations import (
     ACTOR,
     CLASS,

@@ -7,8 +7,9 @@ from typing import Final
 
 from contracts.claims import ASSISTANT, ProjectedClaim
 from contracts.errors import BadRequest
-from contracts.events import ClaimDraft, Event, Kind, Stance, ValidDraft, is_name
+from contracts.events import ClaimDraft, Event, Kind, Stance, ValidDraft
 from contracts.limits import EXTRACTED_CLAIMS_MAX
+from contracts.names import is_name
 from projection._english import EnglishReader
 from projection._language import Finding, Language, Speaker, StatedValidity
 from projection._structured import structured

@@ -1,0 +1,41 @@
+"""Names and texts as events carry them: what every store can hold and every reader can see."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from contracts import limits
+
+
+def storable(text: str) -> str:
+    """Refuse what no store can hold or no reader can see: NUL and lone surrogates."""
+    if "\x00" in text:
+        raise ValueError("holds a NUL character")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("holds a lone surrogate")
+    return text
+
+
+def _name(text: str) -> str:
+    # NFC and trimmed, so that two spellings of one name are one name everywhere below.
+    text = unicodedata.normalize("NFC", storable(text)).strip()
+    if not text:
+        raise ValueError("is empty")
+    if len(text.encode()) > limits.NAME_BYTES_MAX:
+        raise ValueError(f"has more than {limits.NAME_BYTES_MAX} bytes as UTF-8")
+    return text
+
+
+def is_name(value: object) -> bool:
+    """Return whether a value could be the name of an entity."""
+    try:
+        return isinstance(value, str) and len(_name(value)) <= limits.NAME_CHARACTERS_MAX
+    except ValueError:
+        return False
+
+
+Name = Annotated[str, AfterValidator(_name), Field(max_length=limits.NAME_CHARACTERS_MAX)]
+Text = Annotated[str, AfterValidator(storable), Field(max_length=limits.TEXT_CHARACTERS_MAX)]
