@@ -18,7 +18,7 @@ from ledger import log
 DATA = Path(__file__).parents[1] / "data"
 SHARED = Path(__file__).parents[3] / "shared" / "cases"
 FILES = [
-    (DATA / "cases_bitemporal.json", 7, 1),
+    (DATA / "cases_bitemporal.json", 8, 1),
     (DATA / "cases_scenarios.json", 4, 0),
     (DATA / "scenarios_own.json", None, 0),
     (SHARED / "bitemporal.json", 32, 3),
@@ -139,6 +139,15 @@ async def test_a_case_that_cannot_be_told_agrees_with_nothing(run):
 
     assert answer.agreed == 0
     assert answer.mismatched == len(mismatches) == 1
+
+
+async def test_a_clock_that_no_ledger_can_have_is_an_error_of_its_case_and_the_next_is_run(run):
+    early = scenario(commits=[{"recorded_at": "0001-01-01T00:00:00Z", "events": []}])["scenarios"]
+
+    answer, mismatches = await run({"scenarios": [*early, *scenario()["scenarios"]]})
+
+    assert (answer.agreed, len(mismatches)) == (1, 1)
+    assert "OverflowError" in mismatches[0].error
 
 
 async def test_a_relation_is_decided_as_the_rules_say_whatever_this_plane_presumes_of_it(run):
