@@ -43,15 +43,22 @@ def erase(
     """Erase a subject or events, for ever, and scrub the files. Exit 1 if they could not be scrubbed."""
     name = read_tenant(tenant)
     request = _request(subject, event)
-    what = "the subject" if subject is not None else f"{len(request.event_ids)} events"
-    if not yes and not typer.confirm(f"Erase {what} from {name}? Nothing brings it back.", err=True):
-        raise BadRequest(field="--yes", reason="nothing was erased")
+    if not yes:
+        _ask(name, request, as_json=json)
     answer = run(_erase(settings_for(data_dir), name, request, wait=wait))
     if json:
         print_json(answer)
     else:
         _print(answer)
     return EXIT_VERDICT_FALSE if wait and answer.scrub.state == "pending" else EXIT_OK
+
+
+def _ask(tenant: str, request: ErasureRequest, *, as_json: bool) -> None:
+    if as_json:
+        raise BadRequest(field="--yes", reason="with --json nobody is asked: say it, if it is meant")
+    what = "the subject" if request.subject is not None else f"{len(request.event_ids)} events"
+    if not typer.confirm(f"Erase {what} from {tenant}? Nothing brings it back.", err=True):
+        raise BadRequest(field="--yes", reason="nothing was erased")
 
 
 def _request(subject: str | None, events: list[str] | None) -> ErasureRequest:
