@@ -57,6 +57,9 @@ JSON_PARTS_MAX: Final = 512
 ERASED_EVENTS_MAX: Final = 10_000
 """Events that one erasure takes."""
 
+PICTURE_CELLS_MAX: Final = 500
+"""Rectangles that a picture of a history shows."""
+
 VINTAGE_ROWS_MAX: Final = 1_000_000
 """Rows of one table of revisions that are imported at once: it is sorted by record time in memory."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from contracts.errors import BadRequest
 from contracts.read_wire import ChangeAnswer, DiffAnswer, HistoryAnswer, JoinAnswer, StandAnswer
 from contracts.views import ViewRequest
 from echoplane._cli_options import (
@@ -24,10 +26,12 @@ from echoplane._cli_options import (
     settings_for,
     shown,
 )
+from echoplane._cli_relations import write_file
 from echoplane._failures import EXIT_OK
 from echoplane._requests import read_bound, read_known, read_name, read_tenant, read_view
 from echoplane._session import with_plane
 from echoplane._settings import Settings
+from echoplane._svg import picture
 
 OPEN_START, OPEN_END = "-∞", "∞"
 
@@ -62,10 +66,15 @@ def history(
     generation: GenerationOption = None,
     min_commit: MinCommit = None,
     view: ViewName = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", help="Draw it: valid time to the right, commits upwards.")
+    ] = None,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
     """Show what was ever answered on an entity's keys: valid time against known commits."""
+    if svg is not None and (timeline or at is not None):
+        raise BadRequest(field="--svg", reason="draws rectangles: not with --timeline or --at")
     request = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
     wanted = {
         "entity": read_name(entity, field="ENTITY"),
@@ -78,6 +87,8 @@ def history(
         "at": read_bound(at, field="at"),
     }
     answer = run(_history(settings_for(data_dir), read_tenant(tenant), view, request, wanted))
+    if svg is not None:
+        write_file(svg, picture(answer), field="--svg")
     if json:
         print_json(answer)
         return EXIT_OK

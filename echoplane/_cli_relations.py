@@ -82,6 +82,19 @@ def read_file(file: str) -> bytes:
         raise BadRequest(field="FILE", reason=f"cannot be read: {error.strerror}") from error
 
 
+def write_file(path: Path, text: str, *, field: str) -> None:
+    """
+    Write a file.
+
+    Raises:
+        BadRequest: It cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadRequest(field=field, reason=f"cannot be written: {error.strerror}") from error
+
+
 async def _register(
     settings: Settings, tenant: str, contract: RelationContract, *, new_epoch: bool
 ) -> RegisteredAnswer:
