@@ -103,8 +103,10 @@ class _Panel:
     def _rectangle(self, cell: HistoryCell) -> str:
         left, right = self._x(cell.valid_from or _OPEN_START), self._x(cell.valid_to or _OPEN_END)
         low, high = self._y(cell.known_from), self._y(cell.known_to)
-        label = " / ".join(_value(value) for value in cell.values)
-        words = label if cell.state == "value" else f"{cell.state} {label}".rstrip()
+        words = cell.state
+        if cell.state in {"value", "conflict"}:
+            said = " / ".join("ended" if value is None else _value(value) for value in cell.values)
+            words = said if cell.state == "value" else f"conflict {said}"
         fill = _color(cell) if cell.state == "value" else f"url(#{cell.state})"
         full = (
             f"{words}: valid {cell.valid_from or _OPEN_START} to {cell.valid_to or _OPEN_END}, "
