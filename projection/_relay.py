@@ -50,24 +50,32 @@ class Sent:
     times: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mark:
+    """An entry of the stream, and what stands in it: its id alone may be given again after a loss."""
+
+    entry: bytes
+    content: bytes
+
+
 @dataclass(slots=True, kw_only=True)
 class _Memory:
     """What was sent and is not folded yet, and an entry of the stream that is no younger than that."""
 
     sent: dict[str, Sent] = field(default_factory=dict)
-    oldest_entry: bytes | None = None
+    oldest: _Mark | None = None
 
     def forget(self) -> None:
         """Take everything for unsent."""
         self.sent.clear()
-        self.oldest_entry = None
+        self.oldest = None
 
     def keep(self, tenants: Iterable[str]) -> None:
         """Forget whoever is folded by now."""
         for folded in self.sent.keys() - set(tenants):
             del self.sent[folded]
         if not self.sent:
-            self.oldest_entry = None
+            self.oldest = None
 
 
 def due(outbox: Iterable[tuple[str, int]], sent: dict[str, Sent], *, now_seconds: float) -> dict[str, Sent]:
@@ -135,12 +143,16 @@ async def _sweep(
     if await ensure_group(client) or await _is_emptied(client, memory):
         memory.forget()
     sending = due(outbox, memory.sent, now_seconds=now_seconds)
-    for tenant, hint in sending.items():
+    for number, (tenant, hint) in enumerate(sending.items()):
+        content = f"{now_seconds!r}-{number}"
         entry = await broker.publish(
-            {"tenant": tenant, "commit": hint.commit}, stream=STREAM, maxlen=STREAM_MESSAGES_MAX
+            {"tenant": tenant, "commit": hint.commit},
+            stream=STREAM,
+            maxlen=STREAM_MESSAGES_MAX,
+            correlation_id=content,
         )
         memory.sent[tenant] = hint
-        memory.oldest_entry = memory.oldest_entry or entry
+        memory.oldest = memory.oldest or _Mark(entry=entry, content=content.encode())
     if sending:
         repeated = sum(hint.times > 1 for hint in sending.values())
         _log.debug("wakeups_sent", messages_count=len(sending), repeated_count=repeated)
@@ -153,14 +165,16 @@ async def _is_emptied(client: Any, memory: _Memory) -> bool:  # noqa: ANN401 —
     The group does not tell: a worker may have made it anew since. Nor does the youngest hint, which may
     have been sent after the loss.
     """
-    oldest = memory.oldest_entry
-    if oldest is None or await client.xrange(STREAM, min=oldest, max=oldest):
+    oldest = memory.oldest
+    if oldest is None:
         return False
+    for _, fields in await client.xrange(STREAM, min=oldest.entry, max=oldest.entry):
+        return not any(oldest.content in value for value in fields.values())
     if await client.xlen(STREAM) < STREAM_MESSAGES_MAX:
         return True
     # Cut for its length: to send all that is unfolded again would only make it longer.
     entries = await client.xrange(STREAM, count=1)
-    memory.oldest_entry = entries[0][0] if entries else None
+    memory.oldest = _Mark(entry=entries[0][0], content=b"") if entries else None
     return False
 
 

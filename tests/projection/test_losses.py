@@ -72,11 +72,13 @@ async def hint_of(plane, running):
     return fields
 
 
-async def lose_all_but_the_group(plane):
-    """Lose everything, where a worker makes the group anew before the relay looks."""
+async def lose_all_but_the_group(plane, *, then=()):
+    """Lose everything, where a worker makes the group anew before the relay looks, and others send."""
     async with plane.redis.pipeline(transaction=True) as together:
         together.flushall()
         together.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
+        for entry, fields in then:
+            together.xadd(STREAM, fields, id=entry)
         await together.execute()
 
 
@@ -114,6 +116,19 @@ async def test_between_sending_and_reading_where_another_makes_the_group_anew(pl
     for _ in range(3):
         await lose_all_but_the_group(plane)
         await until(lambda: sent_count(plane), seconds=HEAL_SECONDS)
+
+
+async def test_in_the_very_millisecond_where_what_comes_next_has_the_same_id(plane, running):
+    await plane.say_many("acme", 3)
+    await hint_of(plane, running)
+    [(entry, _)] = await plane.redis.xrange(STREAM)
+
+    await lose_all_but_the_group(plane, then=[(entry, {b"said": b"by another"})])
+
+    async def is_sent_again():
+        return await sent_count(plane) > 1
+
+    await until(is_sent_again, seconds=HEAL_SECONDS)
 
 
 async def test_between_one_hint_and_the_next_where_another_makes_the_group_anew(plane, monkeypatch, running):
