@@ -39,9 +39,10 @@ _BUILDING: Final = sa.text(
     "SELECT epoch, commit, position, projector_version FROM epoch "
     "WHERE tenant = :tenant AND epoch = :epoch AND state = 'building' FOR UPDATE"
 )
-_ONE_AT_A_TIME: Final = sa.text(
+ONE_AT_A_TIME: Final = sa.text(
     "SELECT pg_advisory_xact_lock(hashtextextended('echoplane epochs ' || CAST(:tenant AS text), 0))"
 )
+"""Whoever holds the head of the log and epochs, in whatever order, takes this before either."""
 _LIVE: Final = sa.text(
     "SELECT epoch, commit, state, projector_version FROM epoch WHERE tenant = :tenant "
     "AND state IN ('serving', 'building') ORDER BY epoch DESC FOR UPDATE"
@@ -224,7 +225,7 @@ async def lock_live(conn: AsyncConnection, tenant: str) -> Live:
     """
     await conn.execute(LOCK_TIMEOUT)
     # Whoever begins an epoch comes here first: a row that is new is seen, not waited past.
-    await conn.execute(_ONE_AT_A_TIME, {"tenant": tenant})
+    await conn.execute(ONE_AT_A_TIME, {"tenant": tenant})
     rows = {row.state: row for row in await conn.execute(_LIVE, {"tenant": tenant})}
     if EpochState.SERVING not in rows:
         raise NotFound(what="tenant")

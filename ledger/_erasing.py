@@ -27,6 +27,7 @@ from ledger._append import append_commands_within
 from ledger._arrays import texts
 from ledger._burial import Burial
 from ledger._database import Database
+from ledger._epochs import ONE_AT_A_TIME
 from ledger._erasing_folded import Piece, fold_anew, piece_of
 from ledger._erasing_scan import (
     Going,
@@ -89,6 +90,8 @@ async def carry_out(
         await scan_recalls(conn, keys, scan)
     async with db.tenant(tenant) as conn:
         await conn.execute(_LOCK_TIMEOUT)
+        # A registration takes epochs first and the head of the log then.
+        await conn.execute(ONE_AT_A_TIME, {"tenant": tenant})
         head = await conn.scalar(_HOLD_HEAD, {"tenant": tenant})
         if head is None:
             raise NotFound(what="tenant")

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from contracts.erasures import ErasureRequest
 from contracts.errors import (
     BadRequest,
     EpochDropped,
@@ -20,6 +21,7 @@ from contracts.grants import LOCAL_GRANT
 from contracts.views import Generation
 from ledger import log
 from ledger._epochs import take_over
+from ledger.erase import erase
 from ledger.log import EpochState, list_epochs
 from ledger.resolve import history, pin, verify_cells
 from ledger.write import begin_epoch, drop_epoch, fold, verify_claims
@@ -185,6 +187,29 @@ async def test_a_fold_that_is_cut_off_when_it_takes_over_leaves_the_old_one_serv
         await conn.execute(sa.text("DROP TRIGGER die ON epoch"))
     await fold_all(db)
     assert await states(db) == [(1, "retired", 2), (2, "serving", 2)]
+
+
+async def test_a_change_and_an_erasure_at_once_do_not_wait_for_each_other_for_ever(db, register, say):
+    for number in range(6):
+        await say("ann", f"v{number}")
+    async with db.snapshot("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        events = await log.read_events(conn, keys, after_position=0, limit=10)
+
+    async def erased(number):
+        request = ErasureRequest(subject=None, event_ids=(events[number].event_id,))
+        await erase(db, "acme", PlainProjector(), request, grant=LOCAL_GRANT)
+
+    async with asyncio.timeout(25):
+        await asyncio.gather(
+            *(erased(number) for number in range(3)),
+            *(register(contract, new_epoch=True) for contract in (MANY, BOB_FIRST, MANY, BOB_FIRST)),
+        )
+    await fold_all(db)
+
+    assert (await states(db))[-1][1] == "serving"
+    assert (await verify_cells(db, "acme")).intact
+    assert (await verify_claims(db, "acme", PlainProjector())).intact
 
 
 async def test_folds_at_once_of_both_epochs_come_to_the_same_end(db, owner_engine, register, say):
