@@ -22,6 +22,7 @@ from contracts.errors import (
 from contracts.events import EventDraft, Receipt
 from contracts.grants import Grant
 from contracts.limits import CONTRACT_TRIES_MAX
+from ledger._arrays import binaries, numbers, texts
 from ledger._border import NONE_REGISTERED, InForce, hold_newest, holds_values, newest_contracts
 from ledger._database import Database
 from ledger._driver_errors import translated
@@ -263,17 +264,17 @@ async def _run(
         "position": None if under is None else under.position,
         "epoch": None if under is None else under.epoch,
         "clock": db.clock() if db.states_clock else None,
-        "counts": [len(appending.sealed) for appending in batch],
-        "expected": [appending.expected for appending in batch],
-        "event_ids": [event.event_id for event in sealed],
-        "kinds": [event.kind.value for event in sealed],
-        "streams": [event.stream for event in events],
-        "sources": [event.source for event in events],
-        "idempotency": [event.idempotency for event in events],
-        "contents": [event.content for event in events],
-        "headers": [event.header for event in sealed],
-        "ciphertexts": [event.ciphertext for event in sealed],
-        "wrapped_keys": [event.wrapped_key for event in sealed],
+        "counts": numbers(len(appending.sealed) for appending in batch),
+        "expected": numbers(appending.expected for appending in batch),
+        "event_ids": texts(event.event_id for event in sealed),
+        "kinds": texts(event.kind.value for event in sealed),
+        "streams": binaries(event.stream for event in events),
+        "sources": binaries(event.source for event in events),
+        "idempotency": binaries(event.idempotency for event in events),
+        "contents": binaries(event.content for event in events),
+        "headers": binaries(event.header for event in sealed),
+        "ciphertexts": binaries(event.ciphertext for event in sealed),
+        "wrapped_keys": binaries(event.wrapped_key for event in sealed),
     }
     rows = (await connection.execute(_APPEND, parameters)).all()
     if not rows:

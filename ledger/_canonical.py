@@ -19,6 +19,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 _INTEGER_MAX: Final = 2**53 - 1
 _TAG: Final = "$int"
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 # A tag, an escaped key, or a number of which it must be asked whether it was a float's. Within
 # text it may mean nothing: then the bytes are only read more slowly.
 _SPECIAL: Final = re.compile(rb"\$|[0-9]{16}")
@@ -33,6 +34,8 @@ def canonical(value: object) -> bytes:
             whole number with more digits than Python reads back.
     """
     try:
+        if _is_simple(value):
+            return _ENCODE(value).encode()
         return rfc8785.dumps(_tagged(value))
     except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
         raise BadRequest(field="value", reason=f"not canonical JSON: {error}") from error
@@ -58,6 +61,27 @@ def _number(digits: str) -> int | float:
     # a one and twenty zeros, and must not come back as a whole number.
     number = int(digits)
     return number if abs(number) <= _INTEGER_MAX else float(digits)
+
+
+def _is_simple(value: object) -> bool:
+    """
+    Return whether the standard library writes a value as the RFC has it, and several times as fast.
+
+    It differs in floats and in the order of keys beyond the basic plane; and here nothing is tagged.
+    """
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is int:
+        return -_INTEGER_MAX <= value <= _INTEGER_MAX  # type: ignore[operator]
+    if kind is list:
+        return all(map(_is_simple, value))  # type: ignore[call-overload]
+    if kind is dict:
+        return all(
+            type(key) is str and key.isascii() and not key.startswith("$") and _is_simple(item)
+            for key, item in value.items()  # type: ignore[attr-defined]
+        )
+    return False
 
 
 def _tagged(value: object) -> Json:

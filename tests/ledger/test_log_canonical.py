@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.errors import BadRequest, IntegrityFault
-from ledger._canonical import canonical, parse
+from ledger._canonical import _is_simple, _tagged, canonical, parse
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = (
@@ -38,6 +39,25 @@ def test_what_comes_back_has_the_same_bytes(value):
 @given(VALUES, VALUES)
 def test_different_values_have_different_bytes(one, other):
     assert (canonical(one) == canonical(other)) == (_plain(one) == _plain(other))
+
+
+@given(VALUES)
+def test_what_the_standard_library_may_write_is_written_as_the_rfc_has_it(value):
+    if _is_simple(value):
+        assert canonical(value) == rfc8785.dumps(_tagged(value))
+
+
+@pytest.mark.parametrize(
+    "value", ['\x00\x1f\x7f"\\/\b\f\n\r\t\u2028\uffff😀', {"b": [True, None, -1], "a": {}}, "é"]
+)
+def test_so_is_every_kind_of_character(value):
+    assert _is_simple(value)
+    assert canonical(value) == rfc8785.dumps(value)
+
+
+@pytest.mark.parametrize("value", [1.0, 2**53, {"$int": 1}, {"é": 1}, [[{"a": 0.5}]], {1: 2}])
+def test_what_it_may_not_write_goes_the_long_way(value):
+    assert not _is_simple(value)
 
 
 @given(st.integers(min_value=2**53))
