@@ -212,6 +212,28 @@ async def test_a_change_and_an_erasure_at_once_do_not_wait_for_each_other_for_ev
     assert (await verify_claims(db, "acme", PlainProjector())).intact
 
 
+async def test_an_erasure_in_the_middle_of_a_build_holds_in_both_epochs(db, owner_engine, register, say):
+    for number in range(6):
+        await say("ann", f"v{number}")
+    await register(MANY, new_epoch=True)
+    await fold(db, "acme", PlainProjector(), events_max=2)
+    async with db.snapshot("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        events = await log.read_events(conn, keys, after_position=0, limit=10)
+    # One that the new epoch has, one that it has not come to.
+    erased = ErasureRequest(subject=None, event_ids=(events[0].event_id, events[4].event_id))
+    await erase(db, "acme", PlainProjector(), erased, grant=LOCAL_GRANT)
+    await fold_all(db)
+
+    values = {member.value for member in (await ask(db)).members}
+    assert values == {"v1", "v2", "v3", "v5"}
+    assert (await verify_cells(db, "acme")).intact
+    assert (await verify_claims(db, "acme", PlainProjector())).intact
+    before = await digest(db, 2)
+    await refold(db, owner_engine, 2)
+    assert await digest(db, 2) == before
+
+
 async def test_folds_at_once_of_both_epochs_come_to_the_same_end(db, owner_engine, register, say):
     for number in range(12):
         await say("ann", f"v{number}")
