@@ -13,12 +13,13 @@ from ledger._identity import Merges
 
 
 def identity_answer(
-    merges: Merges, view: View, *, entity: str, relation: str, contract: RelationContract
+    merges: Merges, view: View, *, entity: str, veil: str, relation: str, contract: RelationContract
 ) -> KeyResolution:
     """
     Return the other names of an entity (`same_as`), or those that are another's (`not_same_as`).
 
     What is contested stands in `disputed`, or is the answer, a `Conflict`, where nothing else is.
+    `veil` is the entity as tombstones know it: of what was erased nothing may say its name.
     """
     questions = merges.questions(entity)
     borne = [claims for _, claims in _others(merges, entity, relation)]
@@ -27,14 +28,14 @@ def identity_answer(
         relation=relation,
         view=view,
         contract=contract,
-        resolution=_resolution(merges, entity, relation),
+        resolution=_resolution(merges, entity, veil, relation),
         disputes=newest(questions),
         unplaced=(),
         truncated=any(len(claims) > LISTED_CLAIMS_MAX for claims in (questions, *borne)),
     )
 
 
-def _resolution(merges: Merges, entity: str, relation: str) -> Resolution:
+def _resolution(merges: Merges, entity: str, veil: str, relation: str) -> Resolution:
     members = [_member(name, claims) for name, claims in _others(merges, entity, relation)]
     conflicts = merges.contested.get(entity, ())
     if members or len(conflicts) > 1:
@@ -46,7 +47,8 @@ def _resolution(merges: Merges, entity: str, relation: str) -> Resolution:
         )
     if conflicts:
         return conflicts[0]
-    reason = merges.lapsed.get(entity, MissingReason.NEVER_KNOWN)
+    reasons = [merges.lapsed[name] for name in (entity, veil) if name in merges.lapsed]
+    reason = min(reasons, key=tuple(MissingReason).index, default=MissingReason.NEVER_KNOWN)
     return Missing(reason=reason, superseded=(), withdrawn=())
 
 

@@ -98,14 +98,16 @@ async def resolve_many(
         return []
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
     decided = await decide(reader, view, [key for key in wanted if key[1] not in IDENTITY])
-    return [_answer(decided, view, key) for key in wanted]
+    return [_answer(decided, view, key, veil=reader.graves.veil(key)[0]) for key in wanted]
 
 
-def _answer(decided: Decided, view: View, key: Key) -> KeyResolution:
+def _answer(decided: Decided, view: View, key: Key, *, veil: str) -> KeyResolution:
     if key[1] not in IDENTITY:
         return decided.answer(key)
     contract = decided.ground.contracts.of(key[1])
-    return identity_answer(decided.ground.merges, view, entity=key[0], relation=key[1], contract=contract)
+    return identity_answer(
+        decided.ground.merges, view, entity=key[0], veil=veil, relation=key[1], contract=contract
+    )
 
 
 async def occurrences(

@@ -1,156 +1,260 @@
-"""What an erasure takes, what it leaves, and that nobody ever sees half of it: on a real ledger."""
+"""What an erasure takes and what it leaves: each rule of SEMANTICS, "Erasure", on a real ledger."""
 
 from __future__ import annotations
 
-import dataclasses
-from datetime import UTC, datetime
-
 import pytest
-import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import create_async_engine
 
-from contracts.erasures import ErasureRequest
-from contracts.events import EventDraft
-from contracts.grants import LOCAL_GRANT
-from contracts.resolutions import Missing, MissingReason
-from contracts.times import ValidAt, parse_instant
-from contracts.views import ViewRequest
-from ledger import _digest as digests
+from contracts.resolutions import Conflict, MissingReason
 from ledger import log
-from ledger.erase import erase
-from ledger.resolve import pin, resolve, verify_cells
-from ledger.write import fold, ledger_digest, verify_claims
-from tests.ledger.folded import FOLDED_TABLES
-from tests.ledger.scenario_logs import PlainProjector
-
-PROJECTOR = PlainProjector()
-
-
-def said(name, *claims, actor="ann", actor_class="user", **fields):
-    return EventDraft.model_validate({
-        "stream": "s", "kind": "claim", "actor": {"id": actor, "class": actor_class},
-        "source_event_id": name, "claims": list(claims), **fields,
-    })  # fmt: skip
-
-
-def claim(entity, relation, value, **fields):
-    return {"entity": entity, "relation": relation, "value": value, **fields}
-
-
-class Ledger:
-    """One tenant: append, fold, erase, ask; and fold the same log anew."""
-
-    def __init__(self, db, urls):
-        self.db = db
-        self.owner = create_async_engine(urls.owner)
-        self.ids = {}
-
-    async def say(self, *drafts):
-        receipt = await log.append(self.db, "acme", list(drafts), grant=LOCAL_GRANT)
-        for draft, event_id in zip(drafts, receipt.event_ids, strict=True):
-            self.ids[draft.source_event_id] = event_id
-        return receipt
-
-    async def fold(self, events_max=100):
-        while not (await fold(self.db, "acme", PROJECTOR, events_max=events_max)).is_at_head:
-            pass
-
-    async def erase(self, *names, subject=None, grant=LOCAL_GRANT):
-        ids = tuple(self.ids.get(name, name) for name in names)
-        request = ErasureRequest(subject=subject, event_ids=ids)
-        return await erase(self.db, "acme", PROJECTOR, request, grant=grant)
-
-    async def ask(self, entity, relation, *, cut=None, at="2026-06-01T00:00:00Z"):
-        request = ViewRequest(
-            valid_at=ValidAt(parse_instant(at, field="at")), known_at=None, generation=None, min_commit=None
-        )
-        view = await pin(self.db, "acme", request, wait_ms=0)
-        view = view if cut is None else dataclasses.replace(view, cut=cut)
-        async with self.db.snapshot("acme") as conn:
-            keys = await log.tenant_keys(self.db, "acme", conn)
-            return (await resolve(conn, keys, view, entity, relation)).resolution
-
-    async def digest(self):
-        async with self.db.snapshot("acme") as conn:
-            return await ledger_digest(conn, 1)
-
-    async def rows(self):
-        """What the digest covers, to be read where it differs."""
-        found = {}
-        async with self.db.snapshot("acme") as conn:
-            for part in (digests._CLAIMS, digests._REACH, digests._TOMBSTONES, digests._TOMBSTONE_REACH,
-                         digests._CELLS):  # fmt: skip
-                found[part] = [tuple(row) for row in await conn.execute(sa.text(part), {"epoch": 1})]
-        return found
-
-    async def anew(self, events_max=100):
-        """Fold the same log from its beginning, and return the digest of that."""
-        async with self.owner.begin() as conn:
-            await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
-            for table in FOLDED_TABLES:
-                await conn.execute(sa.text(f"DELETE FROM {table} WHERE tenant = 'acme'"))
-            await conn.execute(sa.text("UPDATE epoch SET commit = 0, position = 0 WHERE tenant = 'acme'"))
-        await self.fold(events_max)
-        return await self.digest()
-
-    async def words(self):
-        """Everything that any row holds of the tenant, in clear."""
-        found = []
-        async with self.owner.begin() as conn:
-            await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
-            tables = (
-                "claim", "reach", "line", "cell", "dead_letter", "relation", "tombstone", "tombstone_reach",
-                "veiled_name", "erased",
-            )  # fmt: skip
-            for table in tables:
-                for row in (await conn.execute(sa.text(f"SELECT * FROM {table}"))).mappings():
-                    found.extend(
-                        value.decode("utf8", "replace") if isinstance(value, bytes) else str(value)
-                        for value in row.values()
-                    )
-        return "\n".join(found)
-
-    async def intact(self):
-        report = await log.verify(self.db, "acme")
-        assert report.problems == ()
-        assert (await verify_claims(self.db, "acme", PROJECTOR)).problems == ()
-        assert (await verify_cells(self.db, "acme")).problems == ()
-        return report
+from tests.ledger.erasing import check, claim, day, opened, said, since
 
 
 @pytest.fixture
 async def ledger(db, database, clock):
-    clock.now = datetime(2026, 5, 1, tzinfo=UTC)
-    made = Ledger(db, database)
-    yield made
-    await made.owner.dispose()
-
-
-async def check(ledger):
-    """What was erased piece by piece is what folding the log anew comes to, in any batches."""
-    now, rows = await ledger.digest(), await ledger.rows()
-    for events_max in (100, 1):
-        anew = await ledger.anew(events_max)
-        assert await ledger.rows() == rows
-        assert anew == now
+    async with opened(db, database, clock) as made:
+        yield made
 
 
 async def test_an_older_value_never_becomes_current_because_a_newer_one_was_erased(ledger):
-    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at="2026-01-01T00:00:00Z"))
-    await ledger.say(said("e2", claim("ann", "home", "Graz"), observed_at="2026-02-01T00:00:00Z"))
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("ann", "home", "Graz"), observed_at=day(2)))
     await ledger.fold()
     assert (await ledger.ask("ann", "home")).value == "Graz"
 
     report = await ledger.erase("e2")
 
     assert report.erased == (ledger.ids["e2"],)
-    assert report.tombstones_count == 1
+    assert (report.commit, report.tombstones_count) == (3, 1)
     for cut in (None, 2, 3):
-        answer = await ledger.ask("ann", "home", cut=cut)
-        assert isinstance(answer, Missing)
-        assert answer.reason == MissingReason.ERASED
+        assert await ledger.reason("ann", "home", cut=cut) == MissingReason.ERASED
     assert (await ledger.ask("ann", "home", at="2026-01-15T00:00:00Z")).value == "Lyon"
     assert (await ledger.ask("ann", "home", cut=1)).value == "Lyon"
     assert "Graz" not in await ledger.words()
     await ledger.intact()
+    await check(ledger)
+
+
+async def test_a_value_stays_for_as_long_as_anything_that_is_left_says_it(ledger):
+    for number, name in enumerate(("e1", "e2", "e3"), start=1):
+        await ledger.say(said(name, claim("pump", "bay", "3"), observed_at=day(number)))
+    await ledger.erase("e3")
+
+    first = await ledger.ask("pump", "bay")
+    await ledger.erase("e1")
+    second = await ledger.ask("pump", "bay")
+    await ledger.erase("e2")
+
+    assert (first.value, [one.event_id for one in first.claims]) == (
+        "3",
+        [ledger.ids["e1"], ledger.ids["e2"]],
+    )
+    assert (second.value, [one.event_id for one in second.claims]) == ("3", [ledger.ids["e2"]])
+    for cut in (1, 2, 3, None):
+        assert await ledger.reason("pump", "bay", cut=cut) == MissingReason.ERASED
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_what_is_said_after_an_erasure_shares_nothing_with_it(ledger):
+    await ledger.say(said("e1", claim("pump", "bay", "3", **since(3))))
+    await ledger.erase("e1")
+    await ledger.say(said("e2", claim("pump", "bay", "3", **since(2))))
+    await ledger.fold()
+
+    assert (await ledger.ask("pump", "bay", at="2026-02-15T00:00:00Z")).value == "3"
+    assert await ledger.reason("pump", "bay") == MissingReason.ERASED
+
+    await ledger.say(said("e3", claim("pump", "bay", "3", **since(4))))
+    await ledger.fold()
+    assert (await ledger.ask("pump", "bay")).value == "3"
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_a_key_of_which_everything_is_erased_has_its_names_in_no_row(ledger):
+    await ledger.say(said("e1", claim("zuzana", "shoe_size", "38"), actor="zuzana", occurrence_id="occ-9"))
+    await ledger.say(said("e2", claim("box", "place", "shelf")))
+    await ledger.erase("e1")
+
+    words = await ledger.words()
+    assert not [word for word in ("zuzana", "shoe_size", '38"', "occ-9") if word in words]
+    assert await ledger.reason("zuzana", "shoe_size") == MissingReason.ERASED
+    assert await ledger.reason("zuzana", "hat_size") == MissingReason.NEVER_KNOWN
+
+    # Whoever says the name again is answered as if it had always been there.
+    await ledger.say(said("e3", claim("zuzana", "shoe_size", "39"), actor="zuzana"))
+    await ledger.fold()
+    assert (await ledger.ask("zuzana", "shoe_size")).value == "39"
+    assert await ledger.reason("zuzana", "shoe_size", cut=3) == MissingReason.ERASED
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_a_conflict_with_what_was_erased_is_none_any_more(ledger):
+    await ledger.say(said("e1", claim("box", "place", "shelf"), actor="ann", observed_at=day(1)))
+    await ledger.say(said("e2", claim("box", "place", "floor"), actor="bob", observed_at=day(2)))
+    await ledger.fold()
+    assert isinstance(await ledger.ask("box", "place"), Conflict)
+
+    await ledger.erase("e2")
+
+    assert (await ledger.ask("box", "place")).value == "shelf"
+    await check(ledger)
+
+
+# --- what goes with it ---------------------------------------------------------------------------
+
+
+async def test_what_was_derived_from_it_goes_with_it_however_often(ledger):
+    await ledger.say(said("e1", claim("ines", "locker_code", "4417")))
+    await ledger.say(said("e2", claim("ines", "wing", "east")))
+    worker = {"actor": "worker", "actor_class": "derived", "kind": "derivation"}
+    both = [{"source_event_id": "e1"}, {"source_event_id": "e2"}]
+    await ledger.say(said("d1", claim("ines", "summary", "4417, east wing", inputs=both), **worker))
+    inputs = [{"source_event_id": "d1"}]
+    await ledger.say(said("d2", claim("ines", "digest", "code 4417", inputs=inputs), **worker))
+
+    report = await ledger.erase("e1")
+
+    assert report.erased == tuple(ledger.ids[name] for name in ("e1", "d1", "d2"))
+    assert "4417" not in await ledger.words()
+    for relation in ("locker_code", "summary", "digest"):
+        assert await ledger.reason("ines", relation) == MissingReason.ERASED
+        assert await ledger.reason("ines", relation, cut=4) == MissingReason.ERASED
+    assert (await ledger.ask("ines", "wing")).value == "east"
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_what_quotes_an_input_without_any_claim_goes_too(ledger):
+    await ledger.say(said("e1", claim("ines", "wing", "east")))
+    inputs = [{"source_event_id": "e1", "ordinal": 9}]
+    await ledger.say(
+        said("d1", claim("ines", "summary", "east wing", inputs=inputs), kind="derivation", actor="worker",
+             actor_class="derived")
+    )  # fmt: skip
+
+    assert (await ledger.erase("e1")).erased == (ledger.ids["e1"], ledger.ids["d1"])
+    await check(ledger)
+
+
+async def test_a_correction_that_has_its_value_from_what_is_erased_goes_with_it_and_its_event_stays(ledger):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("ann", "home", "Graz"), observed_at=day(2)))
+    target = [{"source_event_id": "e2"}]
+    await ledger.say(said("c1", {"stance": "correct", "targets": target, **since(3)}))
+    await ledger.fold()
+    assert (await ledger.ask("ann", "home")).value == "Graz"
+
+    report = await ledger.erase("e2")
+
+    assert report.erased == (ledger.ids["e2"],)
+    assert await ledger.reason("ann", "home") == MissingReason.ERASED
+    assert (await ledger.ask("ann", "home", at="2026-02-15T00:00:00Z")).value == "Lyon"
+    assert (await log.read_event(ledger.db, "acme", ledger.ids["c1"])).draft.claims
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_a_correction_that_says_its_own_value_keeps_the_place_of_what_is_erased(ledger):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(
+        said("c1", {"stance": "correct", "value": "Graz", "targets": [{"source_event_id": "e1"}]})
+    )
+    await ledger.say(said("e2", claim("ann", "home", "Oslo"), observed_at=day(2)))
+
+    await ledger.erase("e1")
+
+    assert (await ledger.ask("ann", "home")).value == "Oslo"
+    assert (await ledger.ask("ann", "home", at="2026-01-15T00:00:00Z")).value == "Graz"
+    assert await ledger.reason("ann", "home", cut=1) == MissingReason.ERASED
+    await ledger.intact()
+    await check(ledger)
+
+
+# --- what stays in force -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "acting",
+    [
+        {"stance": "retract", "targets": [{"source_event_id": "e2"}]},
+        {"stance": "retract", "entity": "ann", "relation": "home", "value": "Graz"},
+        {"stance": "correct", "value": "Rome", "targets": [{"source_event_id": "e2"}]},
+    ],
+    ids=["retraction", "retraction of a value", "correction"],
+)
+async def test_what_an_erased_event_withdrew_stays_withdrawn(ledger, acting):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("ann", "home", "Graz"), observed_at=day(2)))
+    await ledger.say(said("x", acting))
+    await ledger.fold()
+    before = await ledger.ask("ann", "home")
+
+    await ledger.erase("x")
+
+    after = await ledger.ask("ann", "home")
+    if acting["stance"] == "correct":
+        assert (before.value, after.reason) == ("Rome", MissingReason.ERASED)
+    else:
+        assert (before.value, after.value) == ("Lyon", "Lyon")
+    assert (await ledger.ask("ann", "home", cut=2)).value == "Graz"
+    await ledger.intact()
+    await check(ledger)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {},
+        {"ordinal": 1},
+        {"entity": "ann", "relation": "home"},
+        {"value": "Graz"},
+        {"entity": "ann", "relation": "home", "value": "Graz"},
+    ],
+    ids=str,
+)
+async def test_what_acted_on_an_erased_claim_keeps_acting_however_it_named_it(ledger, target):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(
+        said("e2", claim("box", "place", "shelf"), claim("ann", "home", "Graz"), observed_at=day(2))
+    )
+    await ledger.say(said("x", {"stance": "retract", "targets": [{"source_event_id": "e2", **target}]}))
+    await ledger.fold()
+    assert (await ledger.ask("ann", "home")).value == "Lyon"
+
+    await ledger.erase("e2")
+
+    assert (await ledger.ask("ann", "home")).value == "Lyon"
+    assert await ledger.reason("ann", "home", cut=2) == MissingReason.ERASED
+    place = MissingReason.ERASED if target else MissingReason.WITHDRAWN
+    assert await ledger.reason("box", "place") == place
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_an_erased_settlement_keeps_what_it_settled(ledger):
+    await ledger.say(said("e1", claim("box", "place", "shelf"), actor="ann", observed_at=day(1)))
+    await ledger.say(said("e2", claim("box", "place", "floor"), actor="bob", observed_at=day(2)))
+    winner = {"source_event_id": "e1"}
+    settle = {"stance": "settle", "entity": "box", "relation": "place", "winner": winner}
+    await ledger.say(said("x", settle, actor="op", actor_class="operator", kind="settlement"))
+
+    await ledger.erase("x")
+
+    assert (await ledger.ask("box", "place")).value == "shelf"
+    assert isinstance(await ledger.ask("box", "place", cut=2), Conflict)
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_a_retraction_made_after_the_erasure_still_finds_what_it_names(ledger):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("ann", "home", "Graz"), observed_at=day(2)))
+    await ledger.erase("e2")
+    await ledger.say(said("x", {"stance": "retract", "targets": [{"source_event_id": "e2"}]}))
+    await ledger.fold()
+
+    assert (await ledger.ask("ann", "home")).value == "Lyon"
+    assert await ledger.reason("ann", "home", cut=3) == MissingReason.ERASED
     await check(ledger)

@@ -1,0 +1,134 @@
+"""Erasing a subject, and where keys have many lines or names are one, on a real ledger."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.resolutions import MissingReason, ResolvedSet
+from tests.ledger.erasing import check, claim, day, opened, said, since
+
+
+@pytest.fixture
+async def ledger(db, database, clock):
+    async with opened(db, database, clock) as made:
+        yield made
+
+
+# --- a subject -----------------------------------------------------------------------------------
+
+
+async def test_a_subject_goes_with_all_that_names_it_or_is_about_it(ledger):
+    await ledger.say(
+        said("e1", claim("ann", "home", "Lyon"), claim("box", "place", "shelf"), observed_at=day(2))
+    )
+    await ledger.say(said("e2", claim("box", "place", "floor"), actor="bob", observed_at=day(1)))
+    await ledger.say(said("e3", claim("box", "colour", "red"), subjects=["ann"]))
+    await ledger.say(said("e4", claim("box", "owner", "ann")))
+    await ledger.say(said("e5", {"stance": "retract", "targets": [{"source_event_id": "e1", "ordinal": 0}]}))
+
+    report = await ledger.erase(subject="ann")
+
+    assert report.erased == tuple(ledger.ids[name] for name in ("e1", "e3", "e5"))
+    assert await ledger.reason("ann", "home") == MissingReason.NEVER_KNOWN
+    assert await ledger.reason("ann", "home", cut=1) == MissingReason.NEVER_KNOWN
+    assert await ledger.reason("box", "place", cut=1) == MissingReason.ERASED
+    assert (await ledger.ask("box", "place")).value == "floor"
+    assert await ledger.reason("box", "colour") == MissingReason.ERASED
+    assert (await ledger.ask("box", "owner")).value == "ann"
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_a_subject_is_all_that_it_was_one_with(ledger):
+    op = {"actor": "op", "actor_class": "operator"}
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("ann", "same_as", "annie"), **op))
+    await ledger.say(said("e3", claim("annie", "work", "Brightly")))
+    await ledger.say(said("e4", claim("annie", "same_as", "nan"), **op))
+    await ledger.say(said("e5", claim("bob", "home", "Graz"), actor="bob"))
+
+    report = await ledger.erase(subject="nan")
+
+    assert report.erased == tuple(ledger.ids[name] for name in ("e1", "e2", "e3", "e4"))
+    assert report.tombstones_count == 0
+    words = await ledger.words()
+    assert not [word for word in ("ann", "nan", "Lyon", "Brightly") if f'"{word}"' in words]
+    for name, relation in (("ann", "home"), ("annie", "work"), ("nan", "home"), ("ann", "same_as")):
+        assert await ledger.reason(name, relation) == MissingReason.NEVER_KNOWN
+    assert (await ledger.ask("bob", "home")).value == "Graz"
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_what_an_erased_subject_withdrew_from_others_stays_withdrawn(ledger):
+    await ledger.say(
+        said("e1", claim("box", "place", "shelf"), claim("ann", "home", "Lyon"), observed_at=day(1))
+    )
+    retract = {"stance": "retract", "targets": [{"source_event_id": "e1", "ordinal": 0}]}
+    await ledger.say(said("e2", claim("ann", "work", "Brightly"), retract))
+    await ledger.say(said("e3", claim("box", "place", "floor", **since(2)), actor="bob"))
+
+    await ledger.erase(subject="ann")
+
+    assert (await ledger.ask("box", "place")).value == "floor"
+    assert await ledger.reason("box", "place", at="2026-01-15T00:00:00Z") == MissingReason.WITHDRAWN
+    assert await ledger.reason("box", "place", cut=1) == MissingReason.ERASED
+    await ledger.intact()
+    await check(ledger)
+
+
+# --- many values, occurrences, identity ----------------------------------------------------------
+
+
+async def test_an_end_that_is_erased_does_not_bring_its_value_back(ledger):
+    await ledger.register("pets")
+    await ledger.say(
+        said("e1", claim("ann", "pets", "Miso", **since(1)), claim("ann", "pets", "Otis", **since(1)))
+    )
+    await ledger.say(said("e2", claim("ann", "pets", "Miso", stance="end", **since(2))))
+    await ledger.fold()
+    assert [member.value for member in (await ledger.ask("ann", "pets")).members] == ["Otis"]
+
+    await ledger.erase("e2")
+
+    answer = await ledger.ask("ann", "pets")
+    assert isinstance(answer, ResolvedSet)
+    assert [member.value for member in answer.members] == ["Otis"]
+    january = await ledger.ask("ann", "pets", at="2026-01-15T00:00:00Z")
+    assert sorted(member.value for member in january.members) == ["Miso", "Otis"]
+
+    await ledger.erase("e1")
+    assert await ledger.reason("ann", "pets") == MissingReason.ERASED
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_two_are_not_one_any_more_once_what_said_so_is_erased_at_any_cut(ledger):
+    op = {"actor": "op", "actor_class": "operator"}
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("ann", "same_as", "annie"), **op))
+    await ledger.fold()
+    assert (await ledger.ask("annie", "home")).value == "Lyon"
+
+    await ledger.erase("e2")
+
+    for cut in (2, None):
+        assert await ledger.reason("annie", "home", cut=cut) == MissingReason.NEVER_KNOWN
+        assert (await ledger.ask("ann", "home", cut=cut)).value == "Lyon"
+        assert await ledger.reason("ann", "same_as", cut=cut) == MissingReason.ERASED
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_an_older_word_about_who_is_who_does_not_come_back(ledger):
+    op = {"actor": "op", "actor_class": "operator"}
+    await ledger.say(said("e1", claim("ann", "same_as", "annie"), **op))
+    await ledger.say(said("e2", claim("ann", "not_same_as", "annie"), **op))
+    await ledger.say(said("e3", claim("ann", "home", "Lyon")))
+
+    await ledger.erase("e2")
+
+    assert await ledger.reason("annie", "home") == MissingReason.NEVER_KNOWN
+    assert await ledger.reason("ann", "same_as") == MissingReason.ERASED
+    assert isinstance(await ledger.ask("ann", "same_as", cut=1), ResolvedSet)
+    await check(ledger)
