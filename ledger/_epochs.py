@@ -28,8 +28,13 @@ from ledger._keys import TenantKeys
 from ledger._registrations import Registration, registration_draft
 from ledger._tenants import tenant_keys
 
-# Longer than a fold takes, shorter than a statement may.
-LOCK_TIMEOUT: Final = sa.text("SET LOCAL lock_timeout = '30s'")
+# A lock is waited for longer than a fold takes, and shorter than a statement may. A fold that decides
+# a key with a very long history says nothing to the server meanwhile: it must not be taken for one
+# that was left alone, or it would begin again for ever.
+LOCK_TIMEOUT: Final = sa.text(
+    "SELECT set_config('lock_timeout', '30s', true), "
+    "set_config('idle_in_transaction_session_timeout', '10min', true)"
+)
 
 _SERVING: Final = sa.text(
     "SELECT epoch, commit, position, projector_version FROM epoch "

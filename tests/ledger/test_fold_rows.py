@@ -18,6 +18,7 @@ from ledger import log
 from ledger._arrays import binaries, instants, numbers, texts
 from ledger._canonical import canonical, parse
 from ledger._drafts import draft_json, draft_of
+from ledger._epochs import LOCK_TIMEOUT
 from ledger._rows import CLAIMS_SENT, ClaimStream
 from ledger.write import fold
 from tests.ledger.random_logs import logs
@@ -121,6 +122,17 @@ async def test_claims_of_many_statements_are_all_there(db):
 
     async with db.snapshot("acme") as conn:
         assert await conn.scalar(sa.text("SELECT count(*) FROM claim")) == report.claims == 1_000
+
+
+async def test_a_fold_that_thinks_for_long_is_not_taken_for_one_left_alone(db):
+    asked = sa.text("SHOW idle_in_transaction_session_timeout")
+    async with db.tenant("acme") as conn:
+        usual = await conn.scalar(asked)
+        await conn.execute(LOCK_TIMEOUT)
+        assert (usual, await conn.scalar(asked)) == ("1min", "10min")
+
+    async with db.tenant("acme") as conn:
+        assert await conn.scalar(asked) == usual
 
 
 async def test_a_statement_that_fails_on_its_way_fails_the_stream():
