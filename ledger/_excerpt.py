@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contracts.claims import Claim, ValidityKind
+from contracts.claims import OPERATOR, Claim, TargetRef, ValidityKind
 from contracts.contexts import Mark
 from contracts.errors import IntegrityFault
 from contracts.events import Stance
@@ -67,7 +67,16 @@ class Excerpt:
         self._of_event: dict[str, list[Claim]] = {}
         for claim in self._claims:
             self._of_event.setdefault(claim.event_id, []).append(claim)
-        self._is_settled = any(claim.stance == Stance.SETTLE for claim in self._claims)
+        self._acting = [claim for found in every for claim in found.acting_claims]
+        self._doubtful = {
+            name
+            for claim in self._acting
+            if self._acting_from and claim.stance in {Stance.CORRECT, Stance.SETTLE}
+            for name in references_of(claim)
+        }
+        self._all_doubtful = self._acting_from > 0 and any(
+            claim.stance == Stance.SETTLE and not claim.targets for claim in self._acting
+        )
         replay = Replay(ground.contracts, ground.merges.identity)
         replay.extend(self._claims)
         self.court = Court(replay)
@@ -78,9 +87,11 @@ class Excerpt:
         Return what the key has at the instant: verdicts by part, of the lines whose cells were read.
 
         Raises:
-            NotSureError: A value cannot be told from what was read.
+            NotSureError: A value, or what acts on the key, cannot be told from what was read.
             IntegrityFault: A cell has a state that no line can have.
         """
+        if not self._acting_from and not all(map(self._is_known, self._acting)):
+            raise NotSureError
         lines = self._lines()
         verdicts = tuple(
             (part, self._verdict(cell, lines.get(part, []), is_plain=part in self._read.found.plain))
@@ -98,7 +109,9 @@ class Excerpt:
 
     @property
     def unplaced(self) -> list[Claim]:
-        """Return what found nothing to act on, of claims that act."""
+        """Return what found nothing to act on, of claims that act; none where not all of those were read."""
+        if self._acting_from:
+            return []
         return [claim for claim in self.court.replay.unplaced if claim.stance in ACTING]
 
     def mark(self, claim: Claim, verdict: KeyVerdict) -> tuple[Mark, int | None]:
@@ -123,22 +136,41 @@ class Excerpt:
     # --- what is sure -----------------------------------------------------------------------
 
     def _is_sure(self, entry: Entry) -> bool:
-        """Return whether an entry is as it would be if all claims had been read, or derived from such."""
+        """Return whether an entry is as it would be if all claims had been read."""
         claim = entry.claim
         if claim.inputs or claim.position.event < self._acting_from:
             return False
-        if self._acting_from and self._is_settled:
-            # How far a winner reaches may depend on what was not read.
-            return False
-        if claim.stance != Stance.CORRECT:
+        if not self._acting_from:
             return True
-        return not self._acting_from and all(
-            self._of_event.get(name) and all(self._is_target(one) for one in self._of_event[name])
-            for name in references_of(claim)
+        # What a correction or settlement found may itself have been changed by what was not read.
+        doubtful = self._all_doubtful or claim.event_id in self._doubtful
+        return not doubtful and claim.stance != Stance.CORRECT
+
+    def _is_known(self, claim: Claim) -> bool:
+        """
+        Return whether what an acting claim does to the key follows from what was read.
+
+        All claims that it names were read, and what they count as is plain: they act on nothing, or
+        on this key alone.
+        """
+        if claim.stance == Stance.SETTLE and not claim.targets and claim.source.actor_class != OPERATOR:
+            # Whether it may settle is a matter of each claim that it settles against.
+            return False
+        named = [one for name in references_of(claim) for one in self._of_event.get(name, ())]
+        if any(one.inputs or (one.stance in ACTING and not self._is_on(one)) for one in named):
+            return False
+        if claim.stance != Stance.CORRECT or not self._is_on(claim) or all(map(self._is_on, named)):
+            return True
+        # One that names nothing on its own key would bring something of another key here.
+        return any(
+            self._is_on(one)
+            for reference in claim.targets
+            if reference.event_id is not None and not _is_picky(reference)
+            for one in self._of_event.get(reference.event_id, ())
         )
 
-    def _is_target(self, claim: Claim) -> bool:
-        return not claim.inputs and (claim.entity, claim.relation) in self._read.names
+    def _is_on(self, claim: Claim) -> bool:
+        return (claim.entity, claim.relation) in self._read.names
 
     def _lines(self) -> dict[str, list[Standing]]:
         """Return the key's lines by stored part, as far as they were read."""
@@ -181,7 +213,7 @@ class Excerpt:
         if entry is None:
             raise NotSureError
         claim = entry.claim
-        restates = claim.stance != Stance.CORRECT or self._is_sure(entry)
+        restates = claim.stance != Stance.CORRECT or not self._acting_from
         if state == State.ENDED or (state == State.CONFLICT and index == 0 and claim.stance == Stance.END):
             return ENDED, entry
         # A correction that was not followed may be one of an end, or have its value from elsewhere.
@@ -227,11 +259,24 @@ class Excerpt:
 
     def _disputes(self) -> tuple[Claim, ...]:
         """Return the disputes that are open, as far as it can be told: rather more of them than fewer."""
-        stands = any(_state(name) in _STANDS for name in self._read.found.counts)
-        return tuple(
+        found = [
             dispute.claim
             for dispute in self.court.replay.disputes
-            if any(self._is_open(entry) for entry in dispute.about) or (stands and not dispute.claim.targets)
+            if dispute.claim.targets and any(self._is_open(entry) for entry in dispute.about)
+        ]
+        if any(_state(name) in _STANDS for name in self._read.found.counts):
+            # Who disputes a key without saying which claim disputes whatever stands, read or not.
+            found += [claim for claim in self._acting if self._is_of_all(claim)]
+        return tuple(in_order(found))
+
+    def _is_of_all(self, claim: Claim) -> bool:
+        if claim.stance != Stance.DISPUTE or claim.targets or not self._is_on(claim):
+            return False
+        return not any(
+            other.stance == Stance.RETRACT
+            and other.source.actor_id == claim.source.actor_id
+            and claim.event_id in references_of(other)
+            for other in self._acting
         )
 
     def _is_open(self, entry: Entry) -> bool:
@@ -246,6 +291,12 @@ def _state(name: str) -> State:
     except ValueError as error:
         raise IntegrityFault(what="a cell has a state that no line can have") from error
     return state
+
+
+def _is_picky(reference: TargetRef) -> bool:
+    """Return whether a reference to an event means some of its claims alone."""
+    picks = (reference.ordinal, reference.entity, reference.relation, reference.value, reference.span)
+    return any(pick is not None for pick in picks)
 
 
 def _is_recent(entry: Entry, own_from: int) -> bool:

@@ -17,7 +17,7 @@ from contracts.claims import Claim
 from contracts.errors import IntegrityFault
 from contracts.limits import LISTED_CLAIMS_MAX, LISTED_VALUES_MAX
 from ledger._cells import cell_of
-from ledger._claims import claim_of
+from ledger._claims import ACTING, claim_of
 from ledger._lines import Cell
 from ledger._world import Key, Reader
 
@@ -41,9 +41,9 @@ class Found:
 
     `cells` are what its lines have at the instant, by stored part, and `plain` those of them that
     only ever had states of which each could replace each other. `counts` are all its lines that
-    have anything there, by state. `own` are its newest claims, `acting` the newest of those that
-    act on others (apart from them only where `is_long`), `reach` the newest that act on it from
-    elsewhere; `named` are further claims that its cells name. All by position.
+    have anything there, by state. `own` are its newest claims, `acting` older ones that act on
+    others, `reach` the newest that act on it from elsewhere; `named` are further claims that its
+    cells name. All by position.
     """
 
     cells: dict[str, Cell] = field(default_factory=dict)
@@ -70,7 +70,13 @@ class Found:
     @property
     def acting_from(self) -> int:
         """Return the position from which everything that acts on the key is here."""
-        return max(_first_of(self.acting), _first_of(self.reach))
+        own = [claim for claim in (*self.acting, *self.own) if claim.stance in ACTING]
+        return max(_first_of(own), _first_of(self.reach))
+
+    @property
+    def acting_claims(self) -> list[Claim]:
+        """Return those that act on the key, as far as they are here."""
+        return [claim for claim in (*self.own, *self.acting, *self.reach) if claim.stance in ACTING]
 
     @property
     def claims(self) -> list[Claim]:

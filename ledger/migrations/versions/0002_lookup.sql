@@ -43,7 +43,8 @@ CREATE INDEX reach_acting ON reach (tenant, epoch, entity, relation, position) W
 --   cell    what a line has there; at most `p_cells` a key, those with a value before the others;
 --           `amount` is 1 where the line has a tail
 --   own     the newest claims on the key up to the cut, one more than `p_claims` if there are more
---   acting  where there are more: the newest that act on others, likewise
+--   acting  where there are more: older ones that act on others, so many that with its own there is
+--           one more than `p_claims`, if there are more
 --   reach   the newest that act on it from elsewhere, likewise
 --   named   claims that its cells name and that are not among its own
 -- Without an instant there are no cells.
@@ -110,8 +111,12 @@ BEGIN
             ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
         ) AS c
     ), long AS MATERIALIZED (
-        SELECT w.n, w.entity, w.relation FROM wanted AS w
-        WHERE w.n IN (SELECT o.n FROM own AS o GROUP BY o.n HAVING count(*) > p_claims)
+        SELECT w.n, w.entity, w.relation, o.position, o.ordinal, o.acting FROM wanted AS w JOIN (
+            SELECT DISTINCT ON (o.n) o.n, o.position, o.ordinal, count(*) OVER own_key AS amount,
+                count(*) FILTER (WHERE o.stance IN ('correct', 'retract', 'settle', 'dispute'))
+                    OVER own_key AS acting
+            FROM own AS o WINDOW own_key AS (PARTITION BY o.n) ORDER BY o.n, o.position, o.ordinal
+        ) AS o ON o.n = w.n AND o.amount > p_claims
     )
     SELECT 'stand', NULL::bigint, NULL::text, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
         NULL::bigint, NULL::text, NULL::bytea[], v_folded, NULL::bytea, v_head, NULL::integer, NULL::bigint,
@@ -134,8 +139,9 @@ BEGIN
     FROM long AS w CROSS JOIN LATERAL (
         SELECT * FROM claim AS c
         WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity AND c.relation = w.relation
-            AND c.position <= v_last AND c.stance IN ('correct', 'retract', 'settle', 'dispute')
-        ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
+            AND (c.position, c.ordinal) < (w.position, w.ordinal)
+            AND c.stance IN ('correct', 'retract', 'settle', 'dispute')
+        ORDER BY c.position DESC, c.ordinal DESC LIMIT greatest(p_claims + 1 - w.acting, 0)
     ) AS c
     UNION ALL
     SELECT 'reach', w.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.claim_id, c.position, c.ordinal,

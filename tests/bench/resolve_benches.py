@@ -1,0 +1,101 @@
+"""
+One key with a long history, at any cut and instant; and a hundred keys of many in one call.
+
+What is measured "in the database" is the sum of planning and execution, by the server's own account
+(`EXPLAIN ANALYZE` without timing each node), of every statement that one resolve sends.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from contracts.times import KnownAt, ValidAt
+from contracts.views import View
+from ledger._world import Key
+from ledger.resolve import resolve_many
+from tests.bench.grounds import Grounds
+from tests.bench.histories import SHAPES, START, STEP, Made, history_of, recorded_at
+from tests.bench.measure import Row, latencies
+
+RUNS = 41
+CUTS = {"newest": 1.0, "middle": 0.5, "first percent": 0.01}
+
+
+async def histories(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
+    """Resolve one key of each shape, at three cuts and at any instant."""
+    for name, shape in SHAPES.items():
+        for size in (100, 1_000, 10_000, 100_000, *((1_000_000,) if large else ())):
+            made = await history_of(at, f"{name}-{size}", [("thing", "located_in")], shape, size=size)
+            for cut, part in CUTS.items():
+                known = max(1, round(part * size))
+                views = [_view(known, at, size) for _ in range(RUNS)]
+                async for row in _measured(at, made, [("thing", "located_in")], views, f"{name}, {cut}"):
+                    yield row
+
+
+async def hundred(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
+    """Resolve a hundred keys in one call, of ten thousand or more with ten claims each."""
+    for size in (1_000, 10_000, *((100_000,) if large else ())):
+        keys = [(f"thing {number}", "located_in") for number in range(size)]
+        made = await history_of(at, f"hundred-{size}", keys, SHAPES["steady"], size=10)
+        wanted = at.chance.sample(keys, 100)
+        views = [_view(made.commits, at, 10) for _ in range(RUNS)]
+        async for row in _measured(at, made, wanted, views, "100 keys at once"):
+            yield row
+
+
+def _view(cut: int, at: Grounds, size: int) -> View:
+    when = START + at.chance.random() * size * STEP
+    return View(valid_at=ValidAt(when), known_at=KnownAt(recorded_at(cut)), cut=cut, epoch=1)
+
+
+async def _measured(
+    at: Grounds, made: Made, wanted: Sequence[Key], views: Sequence[View], name: str
+) -> AsyncIterator[Row]:
+    database = at.plane.database
+    wall, within, calls = [], [], []
+    for view in views:
+        async with database.snapshot(made.tenant) as conn:
+            started = time.perf_counter()
+            await resolve_many(conn, made.keys, view, wanted)
+            wall.append(time.perf_counter() - started)
+            with _statements(conn) as sent:
+                await resolve_many(conn, made.keys, view, wanted)
+            within.append(sum([await _seconds(conn, *one) for one in list(sent)]))
+            calls.append(len(sent))
+    size = made.commits
+    yield latencies(bench=f"resolve {name}", size=size, seconds=wall)
+    yield latencies(
+        bench=f"  in the database, {name}", size=size, seconds=within,
+        note=f"{statistics.median(calls):g} statements",
+    )  # fmt: skip
+
+
+@contextmanager
+def _statements(conn: AsyncConnection) -> Iterator[list[tuple[str, Any]]]:
+    """Collect what is sent on a connection."""
+    sent: list[tuple[str, Any]] = []
+
+    def note(_conn: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+        sent.append((statement, parameters))
+
+    sa.event.listen(conn.sync_connection, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        sa.event.remove(conn.sync_connection, "before_cursor_execute", note)
+
+
+async def _seconds(conn: AsyncConnection, statement: str, parameters: Any) -> float:
+    found = await conn.exec_driver_sql(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}", parameters)
+    plan = found.scalar_one()
+    [said] = json.loads(plan) if isinstance(plan, str) else plan
+    return float(said["Planning Time"] + said["Execution Time"]) / 1_000
