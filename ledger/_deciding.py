@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
+from contracts.relations import Cardinality
 from contracts.resolutions import KeyResolution
 from contracts.views import View
 from ledger._answers import answer_of, newest
@@ -162,7 +163,7 @@ async def decide(
 async def _excerpt(
     reader: Reader, view: View, key: Key, pieces: Pieces, claims: Sequence[Claim]
 ) -> tuple[Excerpt, KeyVerdict, Found]:
-    if pieces.is_buried(key):
+    if pieces.is_buried(key) and not await _is_plainly_buried(reader, pieces, key):
         # Its cells say enough, but not what each of its claims came to.
         raise NotSureError
     names = with_merged([key], pieces.ground.merges)
@@ -184,6 +185,21 @@ async def _excerpt(
     )
     excerpt = Excerpt(read, pieces.ground, reader.keys)
     return excerpt, excerpt.verdict(), found
+
+
+async def _is_plainly_buried(reader: Reader, pieces: Pieces, key: Key) -> bool:
+    """
+    Return whether what was erased on a key only ever said a value, as most claims do.
+
+    Then it is struck from the cells, and of the claims that are left each came to what it says.
+    """
+    return (
+        pieces.found[key].is_long
+        and pieces.ground.contracts.of(key[1]).cardinality == Cardinality.ONE
+        and with_merged([key], pieces.ground.merges) == {key}
+        and pieces.touched[key] <= {key}
+        and await reader.graves.say_only(key)
+    )
 
 
 def court_over(claims: Iterable[Claim], ground: Ground) -> Court:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
+from contracts.events import Stance
 from contracts.identity import IDENTITY, SAME_AS
 from contracts.lexicon import CARDINALITY_OF
 from contracts.relations import ACTOR
@@ -66,6 +67,11 @@ _TOUCHED: Final = sa.text(
     "OR EXISTS (SELECT FROM reach r WHERE r.tenant = :tenant AND r.epoch = :epoch "
     "AND r.entity = k.entity AND r.relation = k.relation)"
 )
+_IS_REACHED: Final = sa.text(
+    "SELECT EXISTS (SELECT FROM tombstone_reach r WHERE r.tenant = :tenant AND r.epoch = :epoch "
+    "AND r.entity = :entity AND r.relation = :relation) OR EXISTS (SELECT FROM reach r "
+    "WHERE r.tenant = :tenant AND r.epoch = :epoch AND r.entity = :entity AND r.relation = :relation)"
+)
 _NAMES: Final = sa.text(
     "SELECT veil, name FROM veiled_name WHERE tenant = :tenant AND epoch = :epoch "
     "AND veil = ANY(CAST(:veils AS text[]))"
@@ -91,6 +97,9 @@ _CLAIMS_AT: Final = sa.text(
     "SELECT c.* FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch AND (c.position, c.ordinal) IN "
     "(SELECT * FROM unnest(CAST(:positions AS bigint[]), CAST(:ordinals AS integer[])))"
 )
+
+
+_SAYING: Final = frozenset({Stance.ASSERT, Stance.END})
 
 
 class Graves:
@@ -193,6 +202,13 @@ class Graves:
             return set()
         rows = await self._conn.execute(_TOUCHED, self._bound(**_pairs(of_veil)))
         return {of_veil[row.entity, row.relation] for row in rows}
+
+    async def say_only(self, key: Key) -> bool:
+        """Return whether the tombstones on a key act on nothing, and nothing acts by way of them."""
+        if await self._conn.scalar(_IS_REACHED, self._bound(**_pair(self.veil(key)))):
+            return False
+        stones = await self.on_keys([key])
+        return all(stone.stance in _SAYING and not stone.inputs for stone in stones)
 
     async def clear(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys with their names in clear, as far as anything says them."""
@@ -298,6 +314,10 @@ class Graves:
     def _bound(self, **parameters: object) -> dict[str, Any]:
         bound = {"tenant": self._keys.tenant, "epoch": self._epoch, "cut": self._cut}
         return {**bound, **parameters}
+
+
+def _pair(key: Key) -> dict[str, str]:
+    return {"entity": key[0], "relation": key[1]}
 
 
 def _pairs(keys: Iterable[Key]) -> dict[str, list[str]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from unittest.mock import AsyncMock
+
 import pytest
 
+from contracts.limits import LISTED_CLAIMS_MAX
 from contracts.resolutions import Conflict, MissingReason
 from ledger import log
 from tests.ledger.erasing import check, claim, day, opened, said, since
@@ -258,3 +262,33 @@ async def test_a_retraction_made_after_the_erasure_still_finds_what_it_names(led
     assert (await ledger.ask("ann", "home")).value == "Lyon"
     assert await ledger.reason("ann", "home", cut=3) == MissingReason.ERASED
     await check(ledger)
+
+
+async def test_a_long_key_with_something_erased_is_answered_from_its_cells_as_from_its_claims(
+    ledger, monkeypatch
+):
+    start, count = datetime(2026, 1, 1, tzinfo=UTC), LISTED_CLAIMS_MAX + 200
+
+    def at(minute):
+        return (start + timedelta(minutes=minute)).isoformat()
+
+    for first in range(0, count, 400):
+        numbers = range(first, min(count, first + 400))
+        await ledger.say(
+            *[
+                said(f"e{number}", claim("box", "heat", number // 3), actor="r1", observed_at=at(number))
+                for number in numbers
+            ]
+        )
+    await ledger.erase(*[f"e{number}" for number in (count - 1, 598, 599, 600, 601, 602, 603)])
+    minutes = (-5, 5, 597, 598, 599, 600, 603, 604, 605, count - 2, count - 1, count)
+
+    async def answers():
+        found = [await ledger.ask("box", "heat", at=at(minute)) for minute in minutes]
+        return [one.reason if isinstance(one, Missing) else one.value for one in found]
+
+    from_cells = await answers()
+    monkeypatch.setattr("ledger._deciding._is_plainly_buried", AsyncMock(return_value=False))
+
+    assert from_cells == await answers()
+    assert from_cells.count(MissingReason.ERASED) == 2

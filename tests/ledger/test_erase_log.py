@@ -147,8 +147,7 @@ FORGED = {
         {"erased.row", "tombstone.missing"},
     ),
     "a key that came back": (
-        "INSERT INTO event_key SELECT k.tenant, x.event_id, k.wrapped_key "
-        "FROM event_key AS k, erased AS x LIMIT 1",
+        "INSERT INTO event_key SELECT tenant, (SELECT event_id FROM erased), wrapped_key FROM event_key LIMIT 1",
         {"erased.key", "event.payload"},
     ),
     "a tombstone that is gone": ("DELETE FROM tombstone", {"tombstone.missing"}),
