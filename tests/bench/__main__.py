@@ -14,7 +14,7 @@ from pathlib import Path
 import structlog
 
 from echoplane._clock import wall_clock
-from tests.bench import asof_benches, ledger_benches, path_benches
+from tests.bench import asof_benches, ledger_benches, path_benches, resolve_benches, value_benches
 from tests.bench.grounds import grounds
 from tests.bench.measure import Row, table, with_growth
 
@@ -24,6 +24,9 @@ BENCHES = {
     "equal": ledger_benches.equal_readings,
     "asof": asof_benches.reads,
     "write": asof_benches.writes,
+    "history": resolve_benches.histories,
+    "hundred": resolve_benches.hundred,
+    "values": value_benches.values,
     "visible": path_benches.visible,
     "ask": path_benches.asks,
 }

@@ -16,7 +16,6 @@ from anatid import Anatid
 from anatid.types import AsOf
 
 START = datetime(2000, 1, 1, tzinfo=UTC)
-PLACES = 7
 # Revisions that its own verbs write; more are copies of their rows, as much later.
 BLOCK = 70
 TENANT = 1
@@ -42,9 +41,9 @@ def said_at(number: float) -> datetime:
 
 def fill(db: Anatid, size: int) -> None:
     """Let one entity have so many revisions, rounded up to whole blocks."""
-    memory = db.remember("place 0", entities=["thing"], now=said_at(0))
+    memory = db.remember("value 0", entities=["thing"], now=said_at(0))
     for number in range(1, BLOCK + 1):
-        memory = db.supersede(memory.memory_id, f"place {number % PLACES}", now=said_at(number))
+        memory = db.supersede(memory.memory_id, f"value {number}", now=said_at(number))
     # The one past the block closed its last one; each copy begins with one like it.
     for table, own in (("memories", "memory_id"), ("edges_about", "src"), ("edges_supersedes", "src")):
         db.execute(f"DELETE FROM {table} WHERE {own} = ?", [memory.memory_id])
@@ -72,10 +71,10 @@ def read(db: Anatid, asked: list[tuple[int, int]]) -> list[tuple[float, list[str
 
 
 def write(db: Anatid, count: int) -> float:
-    memory = db.remember("place 0", entities=["written"], now=said_at(0))
+    memory = db.remember("value 0", entities=["written"], now=said_at(0))
     started = time.perf_counter()
     for number in range(1, count + 1):
-        memory = db.supersede(memory.memory_id, f"place {number % PLACES}", now=said_at(number))
+        memory = db.supersede(memory.memory_id, f"value {number}", now=said_at(number))
     return time.perf_counter() - started
 
 
