@@ -147,7 +147,7 @@ FORGED = {
         {"erased.row", "tombstone.missing"},
     ),
     "a key that came back": (
-        "INSERT INTO event_key SELECT tenant, (SELECT event_id FROM erased), wrapped_key FROM event_key LIMIT 1",
+        "INSERT INTO event_key SELECT x.tenant, x.event_id, wrapped_key FROM erased x, event_key LIMIT 1",
         {"erased.key", "event.payload"},
     ),
     "a tombstone that is gone": ("DELETE FROM tombstone", {"tombstone.missing"}),
