@@ -9,7 +9,7 @@ loaded once a fold.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from contracts.claims import Claim
 from contracts.events import Stance
@@ -108,7 +108,7 @@ class Folding:
             if not self._by_tail(key, own, number):
                 plainly.add(key)
         if worked_out or plainly:
-            await self._work_out(worked_out | plainly, touched, number, whole=worked_out)
+            await self._work_out(worked_out | plainly, number, whole=worked_out)
 
     # --- which keys a commit touches --------------------------------------------------------
 
@@ -242,9 +242,7 @@ class Folding:
 
     # --- from claims ------------------------------------------------------------------------
 
-    async def _work_out(
-        self, keys: set[Key], touched: Mapping[Key, Sequence[Claim]], commit: int, *, whole: set[Key]
-    ) -> None:
+    async def _work_out(self, keys: set[Key], commit: int, *, whole: set[Key]) -> None:
         """Make the lines of these keys, and of what depends on them, what the claims say."""
         for key in sorted(keys):
             await self._world_of(key)
@@ -259,9 +257,8 @@ class Folding:
                     members[world.root(key)].append(key)
             await self._shelf.load_whole({key for own in members.values() for key in own})
             for root, own in members.items():
-                claims = [claim for key in own for claim in touched.get(key, ())]
                 self._settler.settle(
-                    world, own, moved.get(root, []), claims, commit,
+                    world, own, moved.get(root, []), commit,
                     is_whole=not whole.isdisjoint(own), paired=self._paired,
                 )  # fmt: skip
             self.unplaced.update(

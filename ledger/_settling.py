@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
-from contracts.claims import Claim
-from contracts.events import Stance
 from ledger._cells import stored_part
 from ledger._court import Court
 from ledger._entries import Entry
@@ -17,9 +14,7 @@ from ledger._lines import Line, Tail
 from ledger._live import LiveLine, Open
 from ledger._live_occurrences import LiveOccurrences
 from ledger._shelf import Shelf
-from ledger._world import Key, bears_elsewhere
-
-_ENTERS: Final = frozenset({Stance.ASSERT, Stance.END})
+from ledger._world import Key
 
 
 class Settler:
@@ -35,7 +30,6 @@ class Settler:
         world: World,
         members: Sequence[Key],
         moved: Sequence[Entry],
-        claims: Sequence[Claim],
         commit: int,
         *,
         is_whole: bool,
@@ -48,8 +42,7 @@ class Settler:
             world: The piece of the ledger that the key is in.
             members: The key under each name.
             moved: What came or left on it.
-            claims: Those of the commit that bear on it.
-            commit: Its number.
+            commit: The commit's number.
             is_whole: Whether the lines may be others than they were, and not only changed in places.
             paired: Names of which some are one, or said to be.
         """
@@ -66,14 +59,13 @@ class Settler:
         elif live is None or is_whole or live.held != world.holds(root):
             self._settle_whole(world, members, commit, paired)
         else:
-            self._settle_places(world, live, members, claims, commit, paired=paired)
+            self._settle_places(world, live, members, commit, paired=paired)
 
     def _settle_places(
         self,
         world: World,
         live: LiveKey,
         members: Sequence[Key],
-        claims: Sequence[Claim],
         commit: int,
         *,
         paired: set[str],
@@ -86,9 +78,6 @@ class Settler:
                 segments = line_now.segments(start, end)
                 for key in members:
                     self._line(key, part).splice(start, end, segments, commit)
-        # A claim that acts may leave a question open on lines where nothing changed.
-        acts = any(bears_elsewhere(claim) or claim.stance not in _ENTERS for claim in claims)
-        for part in (live.lines if live.held is None else live.held) if acts else touched:
             for key in members:
                 self._line(key, part).tail = self._tail(world, key, live.lines[part], paired)
         live.touched.clear()
@@ -136,12 +125,5 @@ class Settler:
         if tail is None:
             return None
         if paired and any(standing.entry.actor_id in paired for standing in line.standings.values()):
-            return None
-        # A key with open questions is answered from its claims, however many.
-        disputes = world.replay.disputes
-        if any(id(entry) in line.standings for dispute in disputes for entry in dispute.about):
-            return None
-        unplaced = (claim for claim in world.replay.unplaced if bears_elsewhere(claim))
-        if any((claim.entity, claim.relation) == key for claim in unplaced):
             return None
         return tail

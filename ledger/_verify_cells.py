@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import IntegrityFault
 from contracts.relations import Cardinality
-from ledger._cells import Cells, LineRow, stored_part
+from ledger._cells import Cells, LineRow, cell_of, stored_part
 from ledger._claims import NO_KEY
 from ledger._court import Court
 from ledger._database import Database
@@ -30,7 +30,7 @@ from ledger._relations import IDENTITY, Contracts
 from ledger._tenants import tenant_keys
 from ledger._timeline import Segment
 from ledger._withdrawal import Replay
-from ledger._world import Key, Reader, bears_elsewhere
+from ledger._world import Key, Reader
 
 CUTS_MAX: Final = 64
 """Commits at which the cells of one epoch are compared; of more, the newest and an even choice."""
@@ -55,6 +55,11 @@ _KEYS: Final = sa.text(
 _CLAIMS: Final = sa.text("SELECT count(*) FROM claim WHERE tenant = :tenant AND epoch = :epoch")
 _EPOCHS: Final = sa.text(
     "SELECT epoch, commit FROM epoch WHERE tenant = :tenant AND state <> 'dropped' ORDER BY epoch"
+)
+_CELLS: Final = sa.text(
+    "SELECT l.entity, l.relation, l.part, c.cell, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, "
+    "lower(c.known) AS known_from, upper(c.known) AS known_to, c.state, c.claims, c.seal "
+    "FROM line l JOIN cell c USING (tenant, line) WHERE l.tenant = :tenant AND l.epoch = :epoch"
 )
 _CELLS_KNOWN: Final = sa.text(
     "SELECT c.line, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, c.state, c.claims "
@@ -88,9 +93,10 @@ async def verify_cells(db: Database, tenant: str) -> CellsReport:
     """
     Work every key of a tenant out again from its claims, and compare with its cells and tails.
 
-    Problems: `cell` (a line's cells do not follow), `cell.commit` (one is known from or to a commit
-    that is not folded), `line.tail` (it would decide otherwise than the claims), `cell.unchecked`
-    (claims or contracts are not what was written, so nothing follows from them).
+    Problems: `cell` (a line's cells do not follow), `cell.seal` (one is not what was written),
+    `cell.commit` (one is known from or to a commit that is not folded), `line.tail` (it would decide
+    otherwise than the claims), `cell.unchecked` (claims or contracts are not what was written, so
+    nothing follows from them). Seals are checked of all cells, known at whatever commit.
 
     Raises:
         NotFound: No such tenant.
@@ -104,6 +110,7 @@ async def verify_cells(db: Database, tenant: str) -> CellsReport:
         keys = await tenant_keys(db, tenant, conn)
         for row in (await conn.execute(_EPOCHS, {"tenant": tenant})).all():
             check = _Epoch(conn=conn, keys=keys, problems=problems, epoch=row.epoch)
+            await check.seals()
             changed = await check.commits_until(row.commit)
             chosen = _sample(changed, await check.cuts_max())
             for cut in chosen[:-1]:
@@ -134,6 +141,14 @@ class _Epoch:
     keys: TenantKeys
     problems: Problems
     epoch: int
+
+    async def seals(self) -> None:
+        """Hold every cell against its seal."""
+        async for row in await self.conn.stream(_CELLS, self._bound()):
+            try:
+                cell_of(row, row.cell, (row.entity, row.relation), self.keys, self.epoch)
+            except IntegrityFault:
+                self.problems.add("cell.seal", f"cell {row.cell} in epoch {self.epoch}")
 
     async def commits_until(self, cursor: int) -> list[int]:
         """Return the commits at which claims or cells change, and the cursor, in order."""
@@ -236,20 +251,13 @@ class _Cut:
         parts = {stored_part(part, self.reader.keys): part for part in lines_of}
         for line in lines:
             part = parts.get(line.part, "")
-            if line.tail is not None and line.tail != self._tail(court, key, part, lines_of.get(part, [])):
+            if line.tail is not None and line.tail != self._tail(key, part, lines_of.get(part, [])):
                 self._add("line.tail", f"line {line.line_id}")
 
-    def _tail(self, court: Court, key: Key, part: str, standings: Sequence[Standing]) -> bytes | None:
+    def _tail(self, key: Key, part: str, standings: Sequence[Standing]) -> bytes | None:
         contract = self.contracts.of(key[1])
         is_many = contract.cardinality == Cardinality.MANY
-        entries = {id(standing.entry) for standing in standings}
-        disputed = any(id(entry) in entries for dispute in court.replay.disputes for entry in dispute.about)
-        # An answer of one value alone is taken from a tail, and lists what found nothing to act on.
-        unplaced = not is_many and any(
-            (claim.entity, claim.relation) == key and bears_elsewhere(claim)
-            for claim in court.replay.unplaced
-        )
-        if contract.cardinality == Cardinality.OCCURRENCE or disputed or unplaced:
+        if contract.cardinality == Cardinality.OCCURRENCE:
             return None
         tail = tail_of(
             standings,

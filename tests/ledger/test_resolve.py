@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -15,12 +15,13 @@ from contracts.grants import LOCAL_GRANT
 from contracts.relations import Cardinality
 from contracts.resolutions import Conflict, Missing, MissingReason, Resolved, ResolvedSet
 from contracts.views import Generation, ViewRequest
-from ledger import log
+from ledger import _found, _occurred, log
 from ledger._relations import unregistered
-from ledger.resolve import history, pin, resolve, resolve_many
+from ledger.resolve import history, occurrences, pin, resolve, resolve_many
 from ledger.write import fold, register_contract
 from tests.ledger.scenario_logs import PlainProjector
 
+NOW = "upper_inf(valid) AND upper_inf(known)"
 NEWEST = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
 
 
@@ -245,6 +246,122 @@ async def test_long_key_answers_as_a_short_one_does(db, clock):
     assert before.resolution.reason == MissingReason.NOT_VALID_THEN
     first = now.resolution.claims[0]
     assert first.observed_at == start + timedelta(minutes=700)
+
+
+async def test_answer_says_whether_its_lists_are_whole(db, say, monkeypatch):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 3)
+    for value in ("Lyon", "Oslo", "Rome"):
+        await say("ann", value)
+    whole = await ask(db)
+    await say("ann", "Bern")
+
+    cut = await ask(db)
+
+    assert (whole.resolution.value, whole.truncated) == ("Rome", False)
+    assert (cut.resolution.value, cut.truncated) == ("Bern", True)
+    assert [claim.value for claim in cut.resolution.superseded] == ["Lyon", "Oslo", "Rome"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE cell SET state = 'ended' WHERE upper_inf(known)",
+        "UPDATE cell SET claims = (SELECT array_agg(claim_id) FROM claim)",
+        f"UPDATE cell SET valid = tstzrange(lower(valid), '2099-01-01') WHERE {NOW}",
+        f"UPDATE cell SET known = int8range(1, NULL) WHERE {NOW}",
+        "UPDATE cell SET seal = (SELECT min(seal) FROM cell) WHERE upper_inf(known)",
+        "UPDATE line SET relation = 'home' WHERE relation = 'work'",
+        "UPDATE line SET part = 'x'",
+        "UPDATE claim SET commit = commit + 1 WHERE position = 8",
+    ],
+)
+async def test_changed_cell_of_a_long_key_is_refused_too(db, say, owner_engine, monkeypatch, statement):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 2)
+    for value in ("Lyon", "Oslo", "Rome", "Bern"):
+        await say("ann", value, key=("ann", "work"))
+    if "relation = 'home'" not in statement:
+        for value in ("Lyon", "Oslo", "Rome", "Bern"):
+            await say("ann", value)
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        await conn.execute(sa.text("ALTER TABLE cell DISABLE TRIGGER USER"))
+        assert (await conn.execute(sa.text(statement))).rowcount > 0
+
+    with pytest.raises(IntegrityFault):
+        await ask(db)
+
+
+async def test_of_more_values_than_are_listed_all_are_counted(db, say, monkeypatch):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 2)
+    monkeypatch.setattr(_found, "LISTED_VALUES_MAX", 3)
+    contract = replace(unregistered("tags"), cardinality=Cardinality.MANY)
+    await register_contract(db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT)
+    for number in range(6):
+        await say("ann", f"tag {number}", key=("box", "tags"))
+    await say("ann", "tag 0", key=("box", "tags"), stance="end")
+
+    found = await ask(db, "box", "tags")
+
+    assert [member.value for member in found.resolution.members] == ["tag 1", "tag 2", "tag 3"]
+    assert (found.resolution.members_count, found.resolution.disputed_count) == (5, 0)
+    assert found.truncated
+
+
+async def test_of_more_occurrences_than_are_listed_the_last_are_listed_and_all_counted(db, say, monkeypatch):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 2)
+    monkeypatch.setattr(_occurred, "LISTED_VALUES_MAX", 3)
+    contract = replace(unregistered("trip"), cardinality=Cardinality.OCCURRENCE)
+    await register_contract(db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT)
+    for number in range(1, 6):
+        await say("ann", f"town {number}", key=("ann", "trip"), valid={"at": f"2024-0{number}-01"})
+    view = await pin(db, "acme", NEWEST, wait_ms=0)
+
+    async with db.snapshot("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        every = await occurrences(conn, keys, view, "ann", "trip", start=None, end=None)
+        some = await occurrences(
+            conn, keys, view, "ann", "trip", start=None, end=datetime(2024, 2, 15, tzinfo=UTC)
+        )
+
+    assert sorted(member.value for member in every.members) == ["town 3", "town 4", "town 5"]
+    assert every.members_count == 5
+    assert sorted(member.value for member in some.members) == ["town 1", "town 2"]
+    assert some.members_count == 2
+
+
+async def test_what_is_kept_in_memory_goes_when_something_is_folded(db, say):
+    await say("ann", "Lyon")
+    assert (await ask(db, "box", "tags")).contract.cardinality == Cardinality.ONE
+    contract = replace(unregistered("tags"), cardinality=Cardinality.MANY)
+    await register_contract(db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT)
+    await say("op", "anna", key=("ann", "same_as"))
+
+    assert (await ask(db, "box", "tags")).contract.cardinality == Cardinality.MANY
+    assert (await ask(db, "anna")).resolution.value == "Lyon"
+    before = await ask(db, "anna", request=replace(NEWEST, generation=Generation(epoch=1, commit=1)))
+    assert before.resolution.reason == MissingReason.NEVER_KNOWN
+
+
+async def test_a_key_is_one_call_however_many_claims_it_has(db, say, monkeypatch):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 3)
+    sent = []
+
+    async def calls() -> int:
+        view = await pin(db, "acme", NEWEST, wait_ms=0)
+        async with db.snapshot("acme") as conn:
+            keys = await log.tenant_keys(db, "acme", conn)
+            await resolve(conn, keys, view, "ann", "home")
+            sa.event.listen(conn.sync_connection, "before_cursor_execute", lambda *_: sent.append(1))
+            sent.clear()
+            await resolve(conn, keys, view, "ann", "home")
+            return len(sent)
+
+    await say("ann", "Lyon")
+    short = await calls()
+    for value in ("Oslo", "Rome", "Bern"):
+        await say("ann", value)
+
+    assert (short, await calls()) == (1, 1)
 
 
 async def test_many_keys_are_answered_in_the_order_asked(db, say):

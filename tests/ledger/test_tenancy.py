@@ -20,7 +20,7 @@ POLICY = "(tenant = current_setting('echoplane.tenant'::text, true))"
 # What the plane's role may do beyond SELECT. A line more here is a decision, not a slip.
 PLANE_MAY = {
     "claim": {"INSERT"},
-    "cell": {"INSERT", "UPDATE(known)"},
+    "cell": {"INSERT", "UPDATE(known)", "UPDATE(seal)"},
     "context": {"INSERT"},
     "context_key": {"INSERT"},
     "dead_letter": {"DELETE", "INSERT", "UPDATE"},
@@ -46,11 +46,11 @@ RELAY_SEES = {
 
 
 OTHER_ROWS = [
-    """INSERT INTO cell (tenant, line, valid, known, state, claims)
-    VALUES ('acme', :line, '[2023-01-01Z,)', '[1,)', 'value', '{}')""",
+    """INSERT INTO cell (tenant, line, valid, known, state, claims, seal)
+    VALUES ('acme', :line, '[2023-01-01Z,)', '[1,)', 'value', '{}', '\\x01')""",
     """INSERT INTO claim
     VALUES ('acme', 1, '\\x01', 1, 0, 1, :event, 'ann', 'lives_in', 'assert', '\\x01', '\\x01')""",
-    "INSERT INTO reach VALUES ('acme', 1, 'ann', 'lives_in', '\\x01')",
+    "INSERT INTO reach VALUES ('acme', 1, 'ann', 'lives_in', '\\x01', 1, false)",
     "INSERT INTO relation VALUES ('acme', 1, 'lives_in', 1, '\\x01', '\\x01')",
     "INSERT INTO dead_letter VALUES ('acme', 1, 1, 'e', 1, now(), now())",
     "INSERT INTO pinned_view VALUES ('acme', 'monday', now(), now(), 1, 0, now())",
@@ -293,8 +293,8 @@ async def test_a_cell_is_closed_once_and_changes_in_nothing_else(filled, owner_e
 
 async def test_open_cells_of_one_line_cannot_overlap(filled, engine):
     insert = (
-        "INSERT INTO cell (tenant, line, valid, known, state, claims) "
-        "SELECT 'acme', line, {valid}, '[2,)', 'value', '{{}}' FROM line RETURNING 1"
+        "INSERT INTO cell (tenant, line, valid, known, state, claims, seal) "
+        "SELECT 'acme', line, {valid}, '[2,)', 'value', '{{}}', '\\x01' FROM line RETURNING 1"
     )
 
     for bad in ("'[2024-01-01Z,)'", "'empty'", "'[2020-01-01Z,infinity)'"):

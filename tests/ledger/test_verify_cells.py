@@ -106,6 +106,8 @@ MUTATIONS = [
     ("UPDATE cell SET known = '[1,3)' WHERE known = '[2,3)'", "cell"),
     ("UPDATE cell SET claims = (SELECT array_agg(claim_id) FROM claim) WHERE known = '[2,3)'", "cell"),
     ("UPDATE cell SET known = '[2,9)' WHERE known = '[2,3)'", "cell.commit"),
+    ("UPDATE cell SET seal = '\\x01' WHERE known = '[2,3)'", "cell.seal"),
+    ("UPDATE line SET entity = 'Bob'", "cell.seal"),
     ("UPDATE line SET part = 'x'", "cell"),
     ("UPDATE line SET tail = replace(convert_from(tail, 'UTF8'), '[0,', '[1,')::bytea", "line.tail"),
     ("UPDATE claim SET entity = 'Bob' WHERE position = 2", "cell.unchecked"),
