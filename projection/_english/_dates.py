@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta, timezone
 from enum import Enum
 from typing import Final
 
-from contracts.times import Term
+from contracts.times import Term, parse_term
 from projection._english._words import word_set
 
 _MONTHS: Final = {
@@ -110,7 +110,7 @@ _FORMS: Final = tuple(
     for kind, pattern in (
         ("for", _COUNTED),
         ("for", _UNCOUNTED),
-        ("span", rf"(?:from|between) {_named('a_')} (?:to|until|till|and|through) {_named('b_')}"),
+        ("span", rf"(?:from|between) {_named('a_')} (?:to|until|till|and|(?P<whole>through)) {_named('b_')}"),
         ("since", rf"(?:ever )?(?:since|as of|as from|starting) {_TERM}"),
         ("since", r"(?:ever )?since (?:then|that time|that day)"),
         ("until", rf"(?:until|till|up to|up until) {_TERM}"),
@@ -179,6 +179,7 @@ def _dated(kind: DateKind, match: re.Match[str], observed: Term | None) -> Dated
             end = _term({name[2:]: text for name, text in groups.items() if name.startswith("b_")}, today)
             start = _term({name[2:]: text for name, text in groups.items() if name.startswith("a_")}, today)
             start = _borrow_year(start, groups, today) if end is not None else start
+            end = _past(end) if groups["whole"] else end
             if start is None or end is None or start >= end:
                 return None
         case DateKind.LENGTH:
@@ -188,6 +189,11 @@ def _dated(kind: DateKind, match: re.Match[str], observed: Term | None) -> Dated
         case DateKind.POINT | DateKind.SINCE:
             start = _term(groups, today)
     return Dated(kind=kind, start=start, end=end, words_count=len(match.group().split()))
+
+
+def _past(end: str | None) -> str | None:
+    """Return where a term is over: "through 2018" lasts as long as 2018 does, "to 2018" until it begins."""
+    return None if end is None else parse_term(end, field="end").after.date().isoformat()
 
 
 def _borrow_year(start: str | None, groups: dict[str, str | None], today: date | None) -> str | None:

@@ -14,6 +14,7 @@ from projection._english._frames import (
     ENDED_ONLY,
     FRAMES,
     HABITS,
+    OPPOSITES,
     THING_RELATIONS,
     WE_RELATIONS,
     Frame,
@@ -25,7 +26,7 @@ from projection._english._pets import names_pet
 from projection._english._readers import READERS
 from projection._english._scene import Scene, Statement
 from projection._english._subjects import Person, Subject
-from projection._english._verbs import VerbGroup, read_verbs
+from projection._english._verbs import Tense, VerbGroup, read_verbs
 from projection._english._words import word_set
 from projection._language import Finding, StatedValidity
 
@@ -35,6 +36,7 @@ _HABITS: Final = word_set("on every in at for from until till to")
 # Nouns as well as verbs: a subject has to stand before them in their own clause.
 _NOUNS: Final = word_set("love loves like likes")
 _COUPLE: Final = 2
+_TO_THIS_DAY: Final = frozenset({Tense.PRESENT, Tense.PERFECT})
 
 
 def read_framed(scene: Scene) -> list[Finding]:
@@ -79,6 +81,8 @@ def _read(scene: Scene, subject: Subject, group: VerbGroup, frame: Frame) -> lis
     statements = _statements(reading.frame, read, stance)
     if frame.relation == "has_pet" and stance == Stance.END:
         statements = [one for one in statements if one.item is not None and names_pet(scene.clause, one.item)]
+    if stance == Stance.ASSERT and (group.started or group.tense in _TO_THIS_DAY):
+        statements += _opposites(statements)
     if extra is not None and stance == Stance.ASSERT and frame.mode != Mode.END:
         statements.append(extra)
     return [scene.finding(entity, one, valid) for entity in subject.entities for one in statements]
@@ -143,6 +147,15 @@ def _statements(frame: Frame, read: Object, stance: Stance) -> list[Statement]:
             Statement(relation=frame.relation, item=new, stance=Stance.ASSERT),
         ]
     return [Statement(relation=frame.relation, item=item, stance=stance) for item in read.items]
+
+
+def _opposites(statements: list[Statement]) -> list[Statement]:
+    """End what cannot hold of the same thing beside what was said: both would be told of it else."""
+    return [
+        Statement(relation=OPPOSITES[one.relation], item=one.item, stance=Stance.END)
+        for one in statements
+        if one.relation in OPPOSITES
+    ]
 
 
 def _each_other(

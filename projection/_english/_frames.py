@@ -215,6 +215,9 @@ HABITS: Final = frozenset({
 })  # fmt: skip
 """Relations that hold all the same when they are said of Mondays alone."""
 
+OPPOSITES: Final = {"likes": "dislikes", "dislikes": "likes"}
+"""What ends of the same thing when the other begins: whoever hates olives now no longer likes them."""
+
 ENDED_ONLY: Final = frozenset({"own_pet", "own_pet_away", "sold", "sold_away"})
 """Readers whose objects only ends are read of: "I have Zed" may be of anything."""
 

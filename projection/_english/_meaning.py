@@ -33,8 +33,14 @@ class Reading:
 
 
 def plainly(reading: Reading) -> Reading:
-    """Read "I don't like olives" as what everyone means by it: a dislike, not the lack of a liking."""
+    """
+    Read "I don't like olives" as what everyone means by it: a dislike, not the lack of a liking.
+
+    "I can't stand olives any more" is a dislike too, which began: it comes as the verb "hate".
+    """
     group = reading.group
+    if group.verb == "hate" and not group.negative and not group.over:
+        return replace(reading, adjuncts=replace(reading.adjuncts, any_more=False))
     disliked = group.verb in {"like", "enjoy"} and group.negative and not group.over
     if not disliked or reading.adjuncts.any_more or group.tense != Tense.PRESENT or group.progressive:
         return reading

@@ -68,7 +68,7 @@ class _Context:
 class EnglishReader:
     """English, by rules. Pure; see `docs/projection.md` for what is read and what is refused."""
 
-    name = "english-2"
+    name = "english-3"
 
     def read(self, text: str, speaker: Speaker) -> Sequence[Finding]:
         """Return what the text asserts or ends, in reading order; never raises."""

@@ -179,7 +179,35 @@ def test_a_verb_that_is_a_noun_too_is_read_after_its_own_subject():
     assert read("I live in Graz and I love theme parks.") == [
         ("me", "lives_in", "Graz", "assert"),
         ("me", "likes", "theme parks", "assert"),
+        ("me", "dislikes", "theme parks", "end"),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I hate olives.", "I can't stand olives any more.", "I don't like olives.", "I started hating olives."],
+)
+def test_what_begins_to_be_disliked_is_no_longer_liked(text):
+    assert read(text) == [("me", "dislikes", "olives", "assert"), ("me", "likes", "olives", "end")]
+
+
+@pytest.mark.parametrize("text", ["I hated olives until 2018.", "I hated olives from 2012 to 2018."])
+def test_a_dislike_that_is_over_ends_no_liking(text):
+    assert [stance for _, _, _, stance in read(text)] == ["assert"]
+
+
+@pytest.mark.parametrize(
+    ("said", "end"),
+    [
+        ("from 2015 to 2018", "2018"),
+        ("from 2015 through 2018", "2019-01-01"),
+        ("from 2018 through 2018", "2019-01-01"),
+        ("from March through December 2018", "2019-01-01"),
+        ("from 1 May 2018 through 31 May 2018", "2018-06-01"),
+    ],
+)
+def test_through_lasts_to_the_end_of_what_it_names_and_to_until_its_beginning(said, end):
+    assert [found[3] for found in dates(f"I lived in Graz {said}.")] == [end]
 
 
 def test_a_plan_leaves_what_is_said_beside_it():
