@@ -17,6 +17,7 @@ from echoplane._http import make_app
 from echoplane._postgres import SUPERUSER
 from echoplane._wiring import Plane
 from ledger.write import register_contract
+from tests.acceptance.door import Door
 from tests.echoplane.conftest import discovery, place, plane, remember, turn  # noqa: F401 - fixtures
 
 OURS: Final = "ours"
@@ -124,6 +125,14 @@ async def we(plane: Plane, ours: str) -> AsyncIterator[httpx.AsyncClient]:  # no
     """The HTTP door, with our token."""
     async with caller(plane, ours) as client:
         yield client
+
+
+@pytest.fixture
+async def door(plane: Plane) -> AsyncIterator[Door]:  # noqa: F811 - fixtures
+    """An empty tenant behind the HTTP door, called with the local token."""
+    await plane.make_tenant("home")
+    async with caller(plane, plane.local_token) as client:
+        yield Door(client=client, plane=plane, tenant="home")
 
 
 @pytest.fixture
