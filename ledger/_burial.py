@@ -14,7 +14,7 @@ from typing import TypeAlias
 from contracts.claims import Claim
 from contracts.identity import IDENTITY, SAME_AS
 from ledger._claims import NO_KEY
-from ledger._register import key_and_value, other_name
+from ledger._register import key_and_value, names_of_pair, other_name
 from ledger._tombstones import VEIL, Erased, Spot, Tombstone, named, names_in, references_in, values_in
 from ledger._withdrawal import Replay
 
@@ -34,8 +34,12 @@ def _entities(claim: Claim, replay: Replay) -> set[str]:
         return {name for name in (claim.entity, other_name(claim)) if isinstance(name, str)}
     if claim.relation != NO_KEY:
         return {claim.entity}
-    # A claim without a key of its own is about whatever it acts on.
-    return {entity for entity, _ in replay.register.keys_meant(claim)}
+    # A claim without a key of its own is about whatever it acts on; on identity, about both names.
+    return {
+        name
+        for entity, relation in replay.register.keys_meant(claim)
+        for name in (names_of_pair(entity) if relation == SAME_AS else (entity,))
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ A register of claims and the entries they made, filled by a replay in the order 
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -84,7 +85,9 @@ class Register:
         return [
             claim
             for claim in self._of_event.get(reference.event_id, ())
-            if place_of(claim) < place_of(by) and self._is_meant(claim, reference)
+            if place_of(claim) < place_of(by)
+            and not _is_unknown(claim, by)
+            and self._is_meant(claim, reference)
         ]
 
     def keys_meant(self, claim: Claim) -> set[tuple[str, str]]:
@@ -170,9 +173,24 @@ class Register:
         ]
 
 
+def _is_unknown(claim: Claim, by: Claim) -> bool:
+    """Return whether a claim was erased with all about its subject before another was made."""
+    return isinstance(claim, Tombstone) and is_nobody(claim.entity) and by.commit >= claim.erased_in
+
+
 def pair_of(one: str, other: str) -> str:
     """Return the entity name under which the identity of two entities is decided."""
     return canonical(sorted((one, other))).decode("ascii")
+
+
+def names_of_pair(entity: str) -> tuple[str, ...]:
+    """Return the two names of what `pair_of` returned; any other name is itself alone."""
+    try:
+        found = json.loads(entity)
+    except ValueError:
+        return (entity,)
+    is_pair = isinstance(found, list) and len(found) == len(("one", "other"))
+    return tuple(found) if is_pair and pair_of(*found) == entity else (entity,)
 
 
 def key_and_value(claim: Claim) -> tuple[str, str, object]:

@@ -32,7 +32,7 @@ class Oracle(Said):
         self._replay()
         self.all_items = self.items
         # What is erased about a subject did what it did, and leaves nothing.
-        self.items = [item for item in self.items if not self.shared.is_hidden(item)]
+        self.items = [item for item in self.items if self.shared.hidden_in(item) is None]
 
     # --- §8 entities ----------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ class Oracle(Said):
         strong: set[frozenset] = set()
         for pair in {item.entity for item in self.items if item.relation == PAIR}:
             said = [i for i in self.items if i.entity == pair and i.relation == PAIR]
-            said = [i for i in said if not self.shared.is_hidden(i)]
+            said = [i for i in said if self.shared.hidden_in(i) is None]
             live = [i for i in said if not i.gone and not self._input_gone(i)]
             if not live:
                 continue
@@ -108,8 +108,8 @@ class Oracle(Said):
         return False
 
     def _know(self, one: Item, other: Item) -> bool:
-        """What was erased about a subject and what was said later know nothing of each other."""
-        return not (self._is_unknown(one, other.claim) or self._is_unknown(other, one.claim))
+        """What was erased about a subject at once decides among itself, and with nothing else."""
+        return self.shared.hidden_in(one) == self.shared.hidden_in(other)
 
     # --- §5 one line ----------------------------------------------------------------------
 

@@ -85,15 +85,14 @@ class Shared:
             for other in self._group.get(item.claim.claim_id, ())
         )
 
-    def is_hidden(self, item: Item) -> bool:
-        """Whether an item was about a subject that was erased: it leaves no tombstone."""
-        if item.erased is None:
-            return False
+    def hidden_in(self, item: Item) -> int | None:
+        """The erasure of a subject that an item was about, so that it left no tombstone there."""
         about = item.entity if item.relation == PAIR else {item.entity}
-        return any(
-            item.erased <= commit and item.claim.commit < commit and not names.isdisjoint(about)
-            for commit, names in self.subjects.items()
-        )
+        for erased in (item.erased, self.erased.get(item.claim.event_id)):
+            names = self.subjects.get(erased or 0, frozenset())
+            if erased is not None and item.claim.commit < erased and not names.isdisjoint(about):
+                return erased
+        return None
 
 
 def shared_after(

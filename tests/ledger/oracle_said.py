@@ -184,7 +184,7 @@ class Said(Ranked):
 
     def _is_unknown(self, item: Item, by: Claim) -> bool:
         """§9: what was erased about a subject is there for nothing that was said later."""
-        return self.shared.is_hidden(item) and self.shared.is_before(item, by)
+        return self.shared.hidden_in(item) is not None and self.shared.is_before(item, by)
 
     def _says(self, item: Item, value: Any, relation: str, claim: Claim) -> bool:
         return item.raw == self._normal(value, relation) and self.shared.may_know(item, claim)
@@ -320,7 +320,7 @@ class Said(Ranked):
         if not relation:
             inherits = claim.value is None or old.relation == PAIR
             entity, relation, value = old.entity, old.relation, None if inherits else claim.value
-        said_by = old if value is None and old.raw is not None else None
+        said_by = old if value is None else None
         return {
             "entity": entity, "relation": relation,
             "value": old.raw if value is None else value, "said_by": said_by,

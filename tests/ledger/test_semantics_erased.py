@@ -1,0 +1,68 @@
+"""The pure core against the oracle where some of the log was erased, at every cut and instant."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from ledger._court import court_of
+from tests.ledger.erased_logs import erasing_logs, left_after
+from tests.ledger.oracle import Oracle
+from tests.ledger.oracle_erased import shared_after
+from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of
+from tests.ledger.test_semantics import SLOW, plain
+
+ASKED = [*ENTITIES, "bob", "home", "tags", "visit", "level", "boss", "same_as", "not_same_as"]
+
+
+def compare(log, relations) -> None:
+    commits, erasures = log
+    claims = claims_in(commits)
+    instants = instants_of(claims)
+    shared = shared_after(
+        lambda some, known: Oracle(some, CONTRACTS.of, instants, known), claims, erasures, {}
+    )
+    left = left_after(claims, erasures, CONTRACTS, ASKED)
+    for cut in range(1, len(commits) + 1):
+        court = court_of([claim for claim in left if claim.commit <= cut], CONTRACTS)
+        oracle = Oracle([c for c in claims if c.commit <= cut], CONTRACTS.of, instants, shared)
+        for relation in relations:
+            for entity in [*ENTITIES, "bob"]:
+                for at in instants:
+                    expected = oracle.decide(entity, relation, at)
+                    assert plain(court, entity, relation, at) == expected, (cut, entity, relation, at)
+
+
+@SLOW
+@given(erasing_logs(relations=("home",)))
+def test_one_valued_keys_agree_with_the_oracle_after_erasures(log):
+    compare(log, ["home"])
+
+
+@SLOW
+@given(erasing_logs(relations=("level",)))
+def test_a_conflict_window_agrees_with_the_oracle_after_erasures(log):
+    compare(log, ["level"])
+
+
+@SLOW
+@given(erasing_logs(relations=("tags",)))
+def test_many_valued_keys_agree_with_the_oracle_after_erasures(log):
+    compare(log, ["tags"])
+
+
+@SLOW
+@given(erasing_logs(relations=("visit",)))
+def test_occurrences_agree_with_the_oracle_after_erasures(log):
+    compare(log, ["visit"])
+
+
+@SLOW
+@given(erasing_logs(relations=("home", "tags", "visit"), derived=True))
+def test_derived_claims_agree_with_the_oracle_after_erasures(log):
+    compare(log, ["home", "tags", "visit"])
+
+
+@SLOW
+@given(erasing_logs(relations=("home", "tags"), identity=True))
+def test_identity_agrees_with_the_oracle_after_erasures(log):
+    compare(log, ["home", "tags"])
