@@ -13,7 +13,7 @@ from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.proposals import Candidate, Operation, Plan
 from contracts.views import ViewRequest
-from ledger import log
+from ledger import _found, log
 from ledger.closure import close
 from ledger.resolve import pin, resolve_many
 from ledger.write import fold
@@ -186,3 +186,24 @@ async def test_an_answer_whose_event_lost_its_key_is_a_fault_that_says_so(db, sa
 
     with pytest.raises(IntegrityFault):
         await closures(db)
+
+
+async def test_of_a_long_key_what_was_superseded_is_marked_and_shown_with_what_stands(db, say, monkeypatch):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 2)
+    told = [await say("ann", home(town)) for town in ("Lyon", "Oslo", "Rome", "Bern")]
+
+    found = await closures(db, unit(told[0]))
+
+    assert marks(found)[told[0]] == Mark.SUPERSEDED
+    assert marks(found)[told[3]] == Mark.ACTIVE
+    [old] = [closure for closure in found.closures if not closure.required]
+    assert old.members == (told[0], told[3])
+
+
+async def test_a_repeated_state_of_a_long_key_is_not_called_superseded(db, say, monkeypatch):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 2)
+    told = [await say("ann", home("Lyon")) for _ in range(5)]
+
+    found = await closures(db, *map(unit, told))
+
+    assert set(marks(found).values()) == {Mark.ACTIVE}

@@ -354,3 +354,19 @@ def test_of_several_relations_the_first_of_the_plan_is_meant():
 
     assert answer.value == "Lyon"
     assert (unknown.status, unknown.value) == ("insufficient_evidence", None)
+
+
+@pytest.mark.parametrize(
+    ("operation", "question", "said"),
+    [
+        (Operation.COUNT, "How many pets does Ann have?", ("answered", 5_000, None)),
+        (Operation.LIST, "List Ann's pets.", ("evidence", None, "not_all_listed")),
+        (Operation.COUNT, "How many black pets does Ann have?", ("evidence", None, "not_all_listed")),
+    ],
+)
+def test_of_more_than_is_listed_only_the_number_is_told(operation, question, said):
+    pets = key(several(members=(member(3, "Otis"),), members_count=5_000), relation="has_pet")
+
+    answer = ask(question, pets, operation=operation)
+
+    assert (answer.status, answer.value, answer.reason) == said
