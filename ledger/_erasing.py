@@ -50,6 +50,10 @@ from ledger.write import fold
 # Longer than a fold takes, shorter than a statement may.
 _LOCK_TIMEOUT: Final = sa.text("SET LOCAL lock_timeout = '30s'")
 _HOLD_HEAD: Final = sa.text("SELECT echoplane_hold_head(:tenant)")
+_IS_FOLDED: Final = sa.text(
+    "SELECT e.commit >= h.commit FROM head h JOIN epoch e ON e.tenant = h.tenant AND e.state = 'serving' "
+    "WHERE h.tenant = :tenant"
+)
 _HOLD_EPOCHS: Final = sa.text(
     "SELECT epoch, commit, state FROM epoch WHERE tenant = :tenant AND state <> 'dropped' "
     "ORDER BY epoch DESC FOR UPDATE"
@@ -101,11 +105,12 @@ async def carry_out(
 
 
 async def _fold(db: Database, tenant: str, projector: Projector) -> None:
-    """Fold until the serving epoch has nothing more to fold."""
+    """Fold until the serving epoch has nothing more to fold; one that is being built is not waited for."""
     while True:
-        report = await fold(db, tenant, projector, events_max=FOLD_EVENTS_MAX)
-        if report.is_at_head or not report.events:
-            return
+        async with db.snapshot(tenant) as conn:
+            if await conn.scalar(_IS_FOLDED, {"tenant": tenant}):
+                return
+        await fold(db, tenant, projector, events_max=FOLD_EVENTS_MAX)
 
 
 async def _names(conn: AsyncConnection, keys: TenantKeys, subject: str | None) -> frozenset[str]:

@@ -11,11 +11,12 @@ from sqlalchemy.exc import DBAPIError
 
 from contracts.errors import BadRequest, ErasedMeanwhile, Forbidden, LimitExceeded, NotFound
 from contracts.events import ErasedEvent
-from contracts.grants import Grant, Right
+from contracts.grants import LOCAL_GRANT, Grant, Right
 from contracts.resolutions import MissingReason, Resolved
 from contracts.trails import Question, Trail
 from ledger import log
-from ledger.write import verify_claims
+from ledger.resolve import verify_cells
+from ledger.write import begin_epoch, fold, verify_claims
 from tests.ledger.erasing import PROJECTOR, check, claim, day, opened, said
 from tests.ledger.recalls import store
 
@@ -346,3 +347,36 @@ async def test_more_than_one_erasure_takes_is_refused_and_nothing_is_changed(led
         await ledger.erase(subject="ann")
 
     assert isinstance(await ledger.ask("ann", "home"), Resolved)
+
+
+async def test_an_epoch_that_is_being_built_and_one_that_is_retired_forget_too(ledger):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("ann", "home", "Graz"), observed_at=day(2)))
+    await ledger.say(said("e3", claim("bob", "home", "Graz"), actor="bob"))
+    await ledger.fold()
+    await begin(ledger)
+    await ledger.fold()
+    await begin(ledger)
+    # The third is folded up to the middle of the log.
+    await fold(ledger.db, "acme", PROJECTOR, events_max=2)
+    assert [(one.state, one.commit) for one in await log.list_epochs(ledger.db, "acme")] == [
+        ("retired", 4), ("serving", 5), ("building", 2),
+    ]  # fmt: skip
+
+    await ledger.erase("e2", "e3")
+
+    assert "Graz" not in await ledger.words()
+    assert (await verify_cells(ledger.db, "acme")).problems == ()
+    assert await ledger.reason("ann", "home") == MissingReason.ERASED
+    await ledger.fold()
+    epochs = await log.list_epochs(ledger.db, "acme")
+    assert [one.state for one in epochs] == ["retired", "retired", "serving"]
+    assert await ledger.reason("ann", "home") == MissingReason.ERASED
+    assert (await ledger.ask("ann", "home", at="2026-01-15T00:00:00Z")).value == "Lyon"
+    await ledger.intact()
+
+
+async def begin(ledger):
+    await begin_epoch(
+        ledger.db, "acme", projector_version="plain-1", stream="c", actor_id="op", grant=LOCAL_GRANT
+    )
