@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -21,9 +21,6 @@ from ledger._claims import ACTING, claim_of
 from ledger._lines import Cell
 from ledger._world import Key, Reader
 
-Stamp: TypeAlias = tuple[int, int]
-"""How far an epoch is folded, and how far the log goes: what was read at the same stamp is the same."""
-
 _FOUND: Final = sa.text(
     "SELECT * FROM echoplane_found(:tenant, :epoch, :cut, CAST(:at AS timestamptz), "
     "CAST(:entities AS text[]), CAST(:relations AS text[]), :cells_max, :claims_max)"
@@ -32,6 +29,20 @@ _FOUND: Final = sa.text(
 _COLUMNS: Final = (
     "claim_id", "position", "ordinal", "commit", "event_id", "entity", "relation", "stance", "body", "seal",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """
+    What every key hangs on at the cut.
+
+    `contracts` is a digest of their rows. Beside it: whether there are claims about who is one with
+    whom, and whether anything was erased that left a tombstone.
+    """
+
+    contracts: bytes
+    has_identity: bool
+    has_tombstones: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +95,7 @@ class Found:
         return [*self.own, *self.acting, *self.reach, *self.named]
 
 
-async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) -> tuple[Stamp, list[Found]]:
+async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) -> tuple[Stand, list[Found]]:
     """
     Return what there is of keys up to the reader's cut; without an instant, no cells.
 
@@ -102,10 +113,14 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
         "claims_max": LISTED_CLAIMS_MAX,
     }
     found = [Found() for _ in keys]
-    stamp: Stamp = (0, 0)
+    stand: Stand | None = None
     for row in await reader.conn.execute(_FOUND, parameters):
         if row.kind == "stand":
-            stamp = (row.amount or 0, row.position or 0)
+            stand = Stand(
+                contracts=bytes(row.claim_id),
+                has_identity=bool(row.amount),
+                has_tombstones=bool(row.position),
+            )
             continue
         one = found[row.key - 1]
         match row.kind:
@@ -123,7 +138,8 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
         for claims in (one.own, one.acting, one.reach, one.named):
             claims.sort(key=lambda claim: claim.position)
         _check_named(one)
-    return stamp, found
+    assert stand is not None
+    return stand, found
 
 
 def _check_named(found: Found) -> None:

@@ -1,31 +1,27 @@
 """
 What every answer rests on beside its own key: contracts, and who is one with whom.
 
-Both change only when something is folded or appended. They are kept in memory for as long as
-neither happens, by the stamp of the snapshot that they were read in.
+Contracts are kept in memory by a digest of their rows, which comes with whatever is read: the same
+rows are the same contracts, and changed ones are read and held against their seals.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 from weakref import WeakKeyDictionary
 
-import sqlalchemy as sa
-
-from ledger._found import Stamp
+from ledger._found import Stand
 from ledger._identity import NO_MERGES, Merges, identity_of
 from ledger._keys import TenantKeys
 from ledger._relations import Contracts
 from ledger._world import Reader
 
-CUTS_KEPT_MAX: Final = 64
-"""Cuts of one epoch whose contracts and identities are kept in memory."""
+CONTRACTS_KEPT_MAX: Final = 16
+"""Sets of contracts of one tenant, at different cuts and epochs, that are kept in memory."""
 
-_STAMP: Final = sa.text(
-    "SELECT (SELECT commit FROM epoch WHERE tenant = :tenant AND epoch = :epoch) AS folded, "
-    "(SELECT commit FROM head WHERE tenant = :tenant) AS head"
-)
+# For as long as the tenant's keys are held in memory, by which the rows were checked.
+_KEPT: Final[WeakKeyDictionary[TenantKeys, dict[bytes, Contracts]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,46 +33,29 @@ class Ground:
     has_tombstones: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    stamp: Stamp
-    at: dict[int, Ground] = field(default_factory=dict)
-
-
-# For as long as the tenant's keys are held in memory, which is what was read can be checked with.
-_KEPT: Final[WeakKeyDictionary[TenantKeys, dict[int, _Kept]]] = WeakKeyDictionary()
-
-
-async def ground_of(reader: Reader, stamp: Stamp | None = None) -> Ground:
+async def ground_of(reader: Reader, stand: Stand) -> Ground:
     """
-    Return the contracts and merges at the reader's cut.
-
-    Args:
-        reader: In a snapshot.
-        stamp: That of the snapshot, where it was read already.
+    Return the contracts and merges at the reader's cut, where it stands as was read there.
 
     Raises:
         IntegrityFault: A claim or contract is not what was written.
     """
-    if stamp is None:
-        parameters = {"tenant": reader.keys.tenant, "epoch": reader.epoch}
-        row: Any = (await reader.conn.execute(_STAMP, parameters)).one()
-        stamp = (row.folded or 0, row.head or 0)
-    epochs = _KEPT.setdefault(reader.keys, {})
-    kept = epochs.get(reader.epoch)
-    if kept is None or kept.stamp != stamp:
-        kept = epochs[reader.epoch] = _Kept(stamp=stamp)
-    ground = kept.at.get(reader.cut)
-    if ground is None:
-        contracts = await reader.contracts()
-        claims = await reader.identity_claims()
-        merges = identity_of(claims, contracts) if claims else NO_MERGES
-        erased = await reader.graves.are_there()
-        ground = Ground(contracts=contracts, merges=merges, has_tombstones=erased)
-        while len(kept.at) >= CUTS_KEPT_MAX:
-            del kept.at[next(iter(kept.at))]
-        kept.at[reader.cut] = ground
-    reader.graves.know(are_there=ground.has_tombstones)
-    reader.graves.learn_contracts(ground.contracts)
-    reader.graves.learn_merges(ground.merges)
-    return ground
+    reader.graves.know(are_there=stand.has_tombstones)
+    contracts = await _contracts(reader, stand)
+    merges = NO_MERGES
+    if stand.has_identity or stand.has_tombstones:
+        merges = identity_of(await reader.identity_claims(), contracts)
+    reader.graves.learn_contracts(contracts)
+    reader.graves.learn_merges(merges)
+    return Ground(contracts=contracts, merges=merges, has_tombstones=stand.has_tombstones)
+
+
+async def _contracts(reader: Reader, stand: Stand) -> Contracts:
+    kept = _KEPT.setdefault(reader.keys, {})
+    found = kept.get(stand.contracts)
+    if found is None:
+        found = await reader.contracts()
+        while len(kept) >= CONTRACTS_KEPT_MAX:
+            del kept[next(iter(kept))]
+        kept[stand.contracts] = found
+    return found

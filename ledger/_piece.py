@@ -15,7 +15,7 @@ from typing import Final
 from contracts.claims import Claim
 from contracts.limits import LISTED_CLAIMS_MAX
 from ledger._claims import NO_KEY
-from ledger._found import Found, Stamp, found_on
+from ledger._found import Found, found_on
 from ledger._ground import Ground, ground_of
 from ledger._tombstones import is_veiled
 from ledger._world import Key, Reader, bears_elsewhere, with_merged
@@ -71,11 +71,8 @@ async def pieces_of(reader: Reader, wanted: Sequence[Key], *, at: datetime | Non
         IntegrityFault: A claim, contract or cell is not what was written.
     """
     asked = list(dict.fromkeys(wanted))
-    stamp: Stamp | None = None
-    read: list[Found] = []
-    if asked:
-        stamp, read = await found_on(reader, asked, at=at)
-    pieces = Pieces(ground=await ground_of(reader, stamp))
+    stand, read = await found_on(reader, asked, at=at)
+    pieces = Pieces(ground=await ground_of(reader, stand))
     await _take(reader, pieces, asked, read)
     waiting, followed = set(asked), 0
     while True:

@@ -19,6 +19,7 @@ from contracts.resolutions import KeyResolution, ResolvedSet
 from contracts.views import View
 from ledger._contracts_read import registered_contracts, usual_contract
 from ledger._deciding import Decided, decide
+from ledger._found import found_on
 from ledger._ground import ground_of
 from ledger._history import EVERYTHING, History, Rectangle, Window, history, known_commits, timeline
 from ledger._identity_answers import identity_answer
@@ -141,4 +142,5 @@ async def members_of(conn: AsyncConnection, keys: TenantKeys, view: View, entity
         IntegrityFault: A claim or contract that was read is not what was written.
     """
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
-    return (await ground_of(reader)).merges.names_of(entity)
+    stand, _ = await found_on(reader, [], at=None)
+    return (await ground_of(reader, stand)).merges.names_of(entity)

@@ -38,7 +38,8 @@ ALTER TABLE reach ADD COLUMN position BIGINT NOT NULL, ADD COLUMN acts BOOLEAN N
 CREATE INDEX reach_acting ON reach (tenant, epoch, entity, relation, position) WHERE acts;
 
 -- Everything that the answers of some keys at one cut and instant are made from, in one call:
---   stand   how far the epoch is folded (`amount`) and the log goes (`position`)
+--   stand   a digest of the contracts (`claim_id`), whether there are claims about who is one with whom
+--           (`amount`), and whether anything was erased that left a tombstone (`position`)
 --   count   how many lines of a key are in a state there
 --   cell    what a line has there; at most `p_cells` a key, those with a value before the others;
 --           `amount` is 1 where the line has a tail
@@ -63,7 +64,6 @@ AS $function$
 #variable_conflict use_column
 DECLARE
     v_folded bigint := (SELECT e.commit FROM epoch AS e WHERE e.tenant = p_tenant AND e.epoch = p_epoch);
-    v_head bigint := (SELECT h.commit FROM head AS h WHERE h.tenant = p_tenant);
     v_last bigint := (SELECT c.first_position + c.event_count - 1 FROM commit AS c
                       WHERE c.tenant = p_tenant AND c.commit = p_cut);
     v_nodes bigint[];
@@ -119,8 +119,19 @@ BEGIN
         ) AS o ON o.n = w.n AND o.amount > p_claims
     )
     SELECT 'stand', NULL::bigint, NULL::text, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
-        NULL::bigint, NULL::text, NULL::bytea[], v_folded, NULL::bytea, v_head, NULL::integer, NULL::bigint,
-        NULL::text, NULL::text, NULL::text, NULL::text, NULL::bytea, NULL::bytea
+        NULL::bigint, NULL::text, NULL::bytea[],
+        (EXISTS (
+            SELECT FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch
+                AND c.relation IN ('same_as', 'not_same_as') AND c.position <= v_last
+        ))::integer::bigint,
+        (
+            SELECT sha256(coalesce(string_agg(
+                convert_to(format('%s %s ', r.relation, r.commit), 'UTF8') || r.contract || r.seal, ''
+                ORDER BY r.relation
+            ), '')) FROM relation AS r WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.commit <= p_cut
+        ),
+        (EXISTS (SELECT FROM tombstone AS t WHERE t.tenant = p_tenant))::integer::bigint,
+        NULL::integer, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::text, NULL::bytea, NULL::bytea
     UNION ALL
     SELECT 'count', f.n, NULL, NULL, NULL, NULL, NULL, f.state, NULL, count(*), NULL, NULL, NULL, NULL, NULL,
         NULL, NULL, NULL, NULL, NULL
