@@ -148,11 +148,9 @@ def everything(superuser: str) -> Any:
     def everything(tenant: str) -> dict[str, list[tuple[Any, ...]]]:
         with psycopg.connect(superuser, autocommit=True) as connection:
             tables = [row[0] for row in connection.execute(TABLES).fetchall()]
+            query = "SELECT t::text FROM {} AS t WHERE tenant = %s"
             return {
-                table: sorted(
-                    connection.execute(f"SELECT * FROM {table} WHERE tenant = %s", [tenant]).fetchall(),
-                    key=repr,
-                )
+                table: sorted(connection.execute(query.format(table), [tenant]).fetchall(), key=repr)
                 for table in tables
             }
 

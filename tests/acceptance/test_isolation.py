@@ -46,11 +46,15 @@ def requests_of(document: dict[str, Any], tenant: str, known: Known) -> list[tup
     """Return one valid request for each operation, with values of the other tenant wherever one is asked."""
     values = {
         "tenant": tenant, "event_id": known.events[0], "context_hash": known.context, "entity": "Xylia",
-        "relation": "lives_in",
+        "relation": "lives_in", "epoch": "1", "name": "monday", "other_entity": "Xylia",
+        "other_relation": "works_at",
     }  # fmt: skip
     bodies = {
         "AppendRequest": {"events": [EVENT]},
         "AskRequest": {"question": "Where does Xylia live?"},
+        "ContractRequest": {"relation": "motto"},
+        "ErasureBody": {"subject": "nobody they know"},
+        "PinRequest": {},
     }
     found = []
     for path, operations in document["paths"].items():
@@ -79,7 +83,9 @@ async def test_no_route_lets_a_token_into_another_tenant(plane, ours, theirs, ev
     async with caller(plane, theirs.token) as they:
         for method, path, options in inside:
             own = await they.request(method, path, **options)
-            assert own.is_success, f"{method} {path} is no valid request: {own.text}"
+            # What serves is not dropped, and nobody folds here: to be told so is to have got through.
+            got_through = "is serving" in own.text or "stale.not_yet" in own.text
+            assert own.is_success or got_through, f"{method} {path} is no valid request: {own.text}"
     before = everything(THEIRS)
 
     async with caller(plane, ours) as client, caller(plane, None) as stranger:

@@ -10,6 +10,15 @@ import sqlalchemy as sa
 
 from tests.acceptance.conftest import OURS, TABLES, THEIRS, leaked
 
+LEFT_BEHIND = {
+    "pinned_view": "VALUES (%s, 'monday', now(), now(), 1, 0, now())",
+    "erased": "SELECT tenant, event_id, event_id, commit FROM event WHERE tenant = %s LIMIT 1",
+    "tombstone": "SELECT tenant, 1, 0, commit, event_id, '', '', '', '' FROM erased WHERE tenant = %s",
+    "tombstone_reach": "VALUES (%s, 1, ' aa', ' bb', 1, 0)",
+    "veiled_name": "VALUES (%s, 1, ' aa', 'xylia')",
+}
+"""Rows of tables that nothing has filled."""
+
 
 @pytest.fixture
 def sql(database):
@@ -27,6 +36,8 @@ async def filled(ours, theirs, everything, superuser):
     """Every table holds something of the other tenant."""
     with psycopg.connect(superuser, autocommit=True) as above:
         for tenant in (OURS, THEIRS):
+            for name, rows in LEFT_BEHIND.items():
+                above.execute(f"INSERT INTO {name} {rows}", [tenant])
             above.execute("INSERT INTO outbox VALUES (%s, 1)", [tenant])
             above.execute("INSERT INTO dead_letter VALUES (%s, 1, 1, 'e', 1, now(), now())", [tenant])
             above.execute(
