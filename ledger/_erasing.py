@@ -50,9 +50,9 @@ from ledger.write import fold
 # Longer than a fold takes, shorter than a statement may.
 _LOCK_TIMEOUT: Final = sa.text("SET LOCAL lock_timeout = '30s'")
 _HOLD_HEAD: Final = sa.text("SELECT echoplane_hold_head(:tenant)")
-_IS_FOLDED: Final = sa.text(
-    "SELECT e.commit >= h.commit FROM head h JOIN epoch e ON e.tenant = h.tenant AND e.state = 'serving' "
-    "WHERE h.tenant = :tenant"
+_STAND: Final = sa.text(
+    "SELECT h.commit AS head, e.commit AS folded FROM head h JOIN epoch e ON e.tenant = h.tenant "
+    "AND e.state = 'serving' WHERE h.tenant = :tenant"
 )
 _HOLD_EPOCHS: Final = sa.text(
     "SELECT epoch, commit, state FROM epoch WHERE tenant = :tenant AND state <> 'dropped' "
@@ -105,11 +105,15 @@ async def carry_out(
 
 
 async def _fold(db: Database, tenant: str, projector: Projector) -> None:
-    """Fold until the serving epoch has nothing more to fold; one that is being built is not waited for."""
+    """Fold the serving epoch to where the log ends now; one that is being built is not waited for."""
+    end: int | None = None
     while True:
         async with db.snapshot(tenant) as conn:
-            if await conn.scalar(_IS_FOLDED, {"tenant": tenant}):
-                return
+            row = (await conn.execute(_STAND, {"tenant": tenant})).one()
+        # Not to where it ends by then: a log that grows all the time would never let anybody erase.
+        end = row.head if end is None else end
+        if row.folded >= end:
+            return
         await fold(db, tenant, projector, events_max=FOLD_EVENTS_MAX)
 
 

@@ -115,6 +115,12 @@ class Ledger:
         await self.fold(events_max)
         return await self.digest()
 
+    async def lines(self):
+        """Every line's entity, relation and part, as stored."""
+        async with self.db.snapshot("acme") as conn:
+            rows = await conn.execute(sa.text("SELECT entity, relation, part FROM line"))
+            return [tuple(row) for row in rows]
+
     async def words(self):
         """Everything that any row holds of the tenant, in clear."""
         found = []

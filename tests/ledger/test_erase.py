@@ -176,6 +176,23 @@ async def test_a_correction_that_says_its_own_value_keeps_the_place_of_what_is_e
     await check(ledger)
 
 
+async def test_a_correction_is_all_that_is_left_of_a_key_and_does_not_say_its_name(ledger):
+    await ledger.say(said("e1", claim("zuzana", "shoe_size", "38"), actor="ann", observed_at=day(1)))
+    correct = {"stance": "correct", "value": "39", "targets": [{"source_event_id": "e1"}]}
+    await ledger.say(said("c1", correct, actor="ann"))
+    await ledger.say(
+        said("e2", claim("zuzana", "hat_size", "7"), claim("ann", "shoe_size", "40"), actor="ann")
+    )
+
+    await ledger.erase("e1")
+
+    assert (await ledger.ask("zuzana", "shoe_size")).value == "39"
+    assert await ledger.reason("zuzana", "shoe_size", cut=1) == MissingReason.ERASED
+    assert not [line for line in await ledger.lines() if line[:2] == ("zuzana", "shoe_size")]
+    await ledger.intact()
+    await check(ledger)
+
+
 # --- what stays in force -------------------------------------------------------------------------
 
 

@@ -185,7 +185,7 @@ async def test_claims_of_an_erased_event_that_are_still_there_are_found(ledger):
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT echoplane_erase('acme', ARRAY[:event], ARRAY[:event], '{}', '{}')",
+        "SELECT echoplane_erase('acme', ARRAY[:event], ARRAY[:newest], '{}', '{}')",
         "SELECT echoplane_unfold('acme', 1, ARRAY[1::bigint], '{}', '{}', '{}', '{}')",
         "DELETE FROM event_key",
         "DELETE FROM claim",
@@ -198,12 +198,15 @@ async def test_claims_of_an_erased_event_that_are_still_there_are_found(ledger):
 )
 async def test_nothing_is_deleted_but_by_an_erasure_that_is_being_appended(ledger, statement):
     await ledger.say(said("e1", claim("ann", "home", "Lyon")))
+    await ledger.say(said("e2", claim("ann", "work", "Brightly")))
     await ledger.fold()
 
     async def as_the_plane():
         async with ledger.db.plane.begin() as conn:
             await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
-            await conn.execute(sa.text(statement), {"event": ledger.ids["e1"]})
+            named = {"event": ledger.ids["e1"], "newest": ledger.ids["e2"]}
+            bound = {name: value for name, value in named.items() if f":{name}" in statement}
+            await conn.execute(sa.text(statement), bound)
 
     with pytest.raises(DBAPIError):
         await as_the_plane()
@@ -296,11 +299,13 @@ async def test_whoever_asks_appends_or_folds_meanwhile_sees_it_before_or_after(l
             await ledger.fold(events_max=5)
 
     async def erasing():
-        await asyncio.sleep(0.3)
-        report = await ledger.erase(*[f"e{number}" for number in range(2, 40)])
-        after = len(seen) + 1
-        await asyncio.sleep(0.3)
-        over.set()
+        try:
+            await asyncio.sleep(0.3)
+            report = await ledger.erase(*[f"e{number}" for number in range(2, 40)])
+            after = len(seen) + 1
+            await asyncio.sleep(0.3)
+        finally:
+            over.set()
         return report, after
 
     (report, after), *_ = await asyncio.gather(erasing(), asking(), saying(), folding())

@@ -77,6 +77,25 @@ async def test_what_an_erased_subject_withdrew_from_others_stays_withdrawn(ledge
     await check(ledger)
 
 
+async def test_what_was_said_of_another_by_mistake_stays_taken_back_when_the_right_one_is_erased(ledger):
+    await ledger.say(said("e1", claim("box", "place", "shelf"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("box", "place", "floor"), observed_at=day(2)))
+    # It was the crate that stood on the floor: the key itself was wrong.
+    moved = {"stance": "correct", "targets": [{"source_event_id": "e2"}]}
+    await ledger.say(said("c1", {"entity": "crate", "relation": "place", **moved}))
+    await ledger.fold()
+    assert (await ledger.ask("box", "place")).value == "shelf"
+
+    await ledger.erase(subject="crate")
+
+    assert (await ledger.ask("box", "place")).value == "shelf"
+    assert (await ledger.ask("box", "place", cut=2)).value == "floor"
+    assert await ledger.reason("crate", "place") == MissingReason.NEVER_KNOWN
+    assert "crate" not in await ledger.words()
+    await ledger.intact()
+    await check(ledger)
+
+
 # --- many values, occurrences, identity ----------------------------------------------------------
 
 
