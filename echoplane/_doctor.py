@@ -15,7 +15,6 @@ from echoplane._scrub import read_scrub
 from echoplane._settings import Settings
 from echoplane._status import read_status
 from echoplane._tokens import LOCAL_TOKEN_FILE
-from projection import RuleProjector
 
 RESTARTS_SUSPECT = 3
 LAG_SUSPECT_COMMITS = 1_000
@@ -134,6 +133,10 @@ def _check_scrub(folder: DataFolder) -> CheckAnswer:
 
 
 def _check_tenants(status: StatusAnswer) -> Iterator[CheckAnswer]:
+    # Loaded here: it brings the ledger, which no command waits for before it starts.
+    from projection import RuleProjector  # noqa: PLC0415 -- see above
+
+    ours = RuleProjector().version
     if status.failure is not None:
         yield _bad("tenants", status.failure, "see the checks above and the logs in the data folder")
     for tenant in status.tenants:
@@ -154,10 +157,10 @@ def _check_tenants(status: StatusAnswer) -> Iterator[CheckAnswer]:
                 "read the worker's log for its position; correct what projects it and restart, or change "
                 "the contract that brought this on",
             )
-        elif tenant.building is None and tenant.projector not in {"", RuleProjector().version}:
+        elif tenant.building is None and tenant.projector not in {"", ours}:
             yield _bad(
                 name,
-                f"was folded by projector {tenant.projector}; this one is {RuleProjector().version} and "
+                f"was folded by projector {tenant.projector}; this one is {ours} and "
                 "folds nothing more of it",
                 f"echoplane rebuild --tenant {tenant.tenant}",
             )
