@@ -107,7 +107,7 @@ def test_an_erased_event_is_passed_over():
             kind=Kind.TURN,
             backfilled=False,
             erased_by="ev2",
-        )  # fmt: skip
+        )
     )
 
     assert (len(index), index.position, index.last_commit) == (0, 1, 1)

@@ -127,7 +127,8 @@ def test_what_is_cut_is_listed_with_its_value():
 
     assert (
         LISTED_CLAIMS_MAX, LISTED_VALUES_MAX, PIECE_CLAIMS_MAX, CLOSURE_EVENTS_MAX, EXTRACTED_CLAIMS_MAX,
-        CLAIMS_READ_MAX, CUTS_MAX, CUTS_MIN, PROBLEMS_LISTED_MAX, HISTORY_CELLS_MAX, JOIN_PAIRS_MAX, DIFF_CHANGES_MAX, DIFF_CAUSES_MAX,
+        CLAIMS_READ_MAX, CUTS_MAX, CUTS_MIN, PROBLEMS_LISTED_MAX, HISTORY_CELLS_MAX,
+        JOIN_PAIRS_MAX, DIFF_CHANGES_MAX, DIFF_CAUSES_MAX,
     ) == (32, 1_000, 256, 64, 64, 50_000, 64, 8, 100, 10_000, 10_000, 1_000, 64)  # fmt: skip
     assert all(f"{bound:,}" in cut for bound in (32, 256, 1_000, 100, 64, 50_000, 8, 10_000))
     assert "cut silently" not in page("limits.md")
