@@ -87,9 +87,9 @@ class Ledger:
         assert isinstance(answer, Missing), answer
         return answer.reason
 
-    async def register(self, relation):
-        """Register a relation of many values."""
-        contract = dataclasses.replace(CONTRACTS.of("tags"), relation=relation)
+    async def register(self, relation, *, like="tags"):
+        """Register a relation, of many values or like another."""
+        contract = dataclasses.replace(CONTRACTS.of(like), relation=relation)
         await register_contract(self.db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT)
 
     async def digest(self):

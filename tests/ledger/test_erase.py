@@ -94,6 +94,20 @@ async def test_a_key_of_which_everything_is_erased_has_its_names_in_no_row(ledge
     await check(ledger)
 
 
+async def test_a_value_that_repeats_an_erased_one_stands_from_its_own_start_on(ledger):
+    for number, value in enumerate(("shelf", "floor", "shelf", "shelf"), start=1):
+        await ledger.say(said(f"e{number}", claim("box", "place", value), observed_at=day(number)))
+    await ledger.fold()
+
+    await ledger.erase("e3")
+
+    assert await ledger.reason("box", "place", at="2026-03-15T00:00:00Z") == MissingReason.ERASED
+    answer = await ledger.ask("box", "place", at="2026-04-15T00:00:00Z")
+    assert (answer.value, [one.event_id for one in answer.claims]) == ("shelf", [ledger.ids["e4"]])
+    await ledger.intact()
+    await check(ledger)
+
+
 async def test_a_conflict_with_what_was_erased_is_none_any_more(ledger):
     await ledger.say(said("e1", claim("box", "place", "shelf"), actor="ann", observed_at=day(1)))
     await ledger.say(said("e2", claim("box", "place", "floor"), actor="bob", observed_at=day(2)))
@@ -311,3 +325,29 @@ async def test_a_long_key_with_something_erased_is_answered_from_its_cells_as_fr
 
     assert from_cells == await answers()
     assert from_cells.count(MissingReason.ERASED) > 2
+
+
+async def test_of_a_long_key_on_which_something_erased_acted_nothing_is_listed_that_it_took_back(ledger):
+    start, count = datetime(2026, 1, 1, tzinfo=UTC), LISTED_CLAIMS_MAX + 10
+    said_then = [
+        said(
+            f"e{number}",
+            claim("box", "heat", "warm"),
+            actor="r1",
+            observed_at=(start + timedelta(minutes=number)).isoformat(),
+        )
+        for number in range(count)
+    ]
+    await ledger.say(*said_then)
+    taken_back = f"e{count - 3}"
+    retract = {"stance": "retract", "targets": [{"source_event_id": taken_back}]}
+    await ledger.say(said("x", retract, actor="r1"))
+
+    await ledger.erase("x")
+
+    answer = await ledger.ask("box", "heat")
+    assert answer.value == "warm"
+    listed = {one.event_id for one in answer.claims}
+    assert ledger.ids[f"e{count - 1}"] in listed
+    assert ledger.ids[taken_back] not in listed
+    await ledger.intact()

@@ -122,6 +122,23 @@ async def test_an_end_that_is_erased_does_not_bring_its_value_back(ledger):
     await check(ledger)
 
 
+async def test_a_later_mention_with_the_source_id_of_an_erased_one_is_another_occurrence(ledger):
+    await ledger.register("visit", like="visit")
+    january, march = {"valid": {"at": "2026-01-05"}}, {"valid": {"at": "2026-03-05"}}
+    await ledger.say(said("e1", claim("ann", "visit", "Oslo", occurrence_id="x", **january)))
+    await ledger.erase("e1")
+    await ledger.say(said("e2", claim("ann", "visit", "Oslo", occurrence_id="x", **march)))
+    await ledger.fold()
+
+    assert await ledger.reason("ann", "visit", at="2026-01-05T12:00:00Z") == MissingReason.ERASED
+    found = await ledger.ask("ann", "visit", at="2026-03-05T12:00:00Z")
+    assert [member.value for member in found.members] == ["Oslo"]
+    await ledger.erase("e2")
+    assert await ledger.reason("ann", "visit", at="2026-03-05T12:00:00Z") == MissingReason.ERASED
+    await ledger.intact()
+    await check(ledger)
+
+
 async def test_two_are_not_one_any_more_once_what_said_so_is_erased_at_any_cut(ledger):
     op = {"actor": "op", "actor_class": "operator"}
     await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
