@@ -147,9 +147,12 @@ def _about(names: frozenset[str], claims: list[Claim], oracle: Any) -> set[str]:
             named = [c for r in [*claim.targets, *([claim.winner] if claim.winner else [])]
                      for c in oracle._named(r, claim)]  # fmt: skip
             items = [i for i in oracle.all_items if i.claim in named or i.claim is claim]
+            # What made no item (a dispute, a retraction) is about its key all the same.
+            silent = [c for c in named if all(i.claim is not c for i in items)]
+            keys = [(i.entity, i.relation) for i in items] + [oracle._key(c)[:2] for c in silent]
             about = set()
-            for item in items:
-                about |= item.entity if item.relation == PAIR else {item.entity}
+            for one, its_relation in keys:
+                about |= one if its_relation == PAIR else {one}
         if names & set(about):
             found.add(claim.event_id)
     return found
