@@ -111,12 +111,15 @@ BEGIN
             ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
         ) AS c
     ), long AS MATERIALIZED (
-        SELECT w.n, w.entity, w.relation, o.position, o.ordinal, o.acting FROM wanted AS w JOIN (
-            SELECT DISTINCT ON (o.n) o.n, o.position, o.ordinal, count(*) OVER own_key AS amount,
-                count(*) FILTER (WHERE o.stance IN ('correct', 'retract', 'settle', 'dispute'))
-                    OVER own_key AS acting
-            FROM own AS o WINDOW own_key AS (PARTITION BY o.n) ORDER BY o.n, o.position, o.ordinal
-        ) AS o ON o.n = w.n AND o.amount > p_claims
+        SELECT w.n, w.entity, w.relation, o.position, o.ordinal, (
+            SELECT count(*) FROM own AS o
+            WHERE o.n = w.n AND o.stance IN ('correct', 'retract', 'settle', 'dispute')
+        ) AS acting
+        FROM (SELECT o.n FROM own AS o GROUP BY o.n HAVING count(*) > p_claims) AS l
+        JOIN wanted AS w ON w.n = l.n
+        CROSS JOIN LATERAL (
+            SELECT o.position, o.ordinal FROM own AS o WHERE o.n = w.n ORDER BY o.position, o.ordinal LIMIT 1
+        ) AS o
     )
     SELECT 'stand', NULL::bigint, NULL::text, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
         NULL::bigint, NULL::text, NULL::bytea[],
