@@ -27,6 +27,7 @@ from ledger._erasures import ErasedRecall, events_cited
 from ledger._identity import identity_of
 from ledger._keys import TenantKeys
 from ledger._read import read_events, read_events_by_id
+from ledger._tombstone_rows import form_in, stone_of
 from ledger._tombstones import Tombstone
 from ledger._trails import StoredContext, open_context, open_trail, secret_of
 from ledger._withdrawal import Replay
@@ -135,8 +136,11 @@ async def events_going(conn: AsyncConnection, keys: TenantKeys, asked: Iterable[
         LimitExceeded: They are more than one erasure takes.
     """
     wanted = set(asked)
-    # What was derived from what is gone already quotes it just the same.
-    every = wanted | reached_from(wanted, scan.derived)
+    # What was derived from what is gone already quotes it just the same, however far back that is.
+    derived = {source: set(found) for source, found in scan.derived.items()}
+    for source, event_id in await _derived_and_gone(conn, keys):
+        derived.setdefault(source, set()).add(event_id)
+    every = wanted | reached_from(wanted, derived)
     rows = (await conn.execute(_STANDING, {"tenant": keys.tenant, "event_ids": sorted(every)})).all()
     standing = {row.event_id: row for row in rows}
     if not wanted <= standing.keys():
@@ -150,6 +154,19 @@ async def events_going(conn: AsyncConnection, keys: TenantKeys, asked: Iterable[
         raise LimitExceeded(limit="ERASED_EVENTS_MAX", allowed=ERASED_EVENTS_MAX, given=len(going))
     already = tuple(row.event_id for row in ordered if row.erasure_id is not None and row.event_id in wanted)
     return Going(event_ids=going, already=already)
+
+
+async def _derived_and_gone(conn: AsyncConnection, keys: TenantKeys) -> list[tuple[str, str]]:
+    """Return what erased events were derived from, as far as tombstones say: (input, event)."""
+    table = _tables.tombstone
+    rows = (await conn.execute(sa.select(table).where(table.c.tenant == keys.tenant))).mappings()
+    stones = [stone_of(form_in(dict(row), keys=keys), keys=keys, epoch=0) for row in rows]
+    return [
+        (reference.event_id, stone.event_id)
+        for stone in stones
+        for reference in stone.inputs
+        if reference.event_id is not None
+    ]
 
 
 # --- recalls -------------------------------------------------------------------------------------

@@ -119,9 +119,10 @@ class Replay:
         inputs: list[Entry] = []
         for reference in claim.inputs:
             made = self._said.entries_made(self._said.claims_named(reference, claim))
+            made = [entry for entry in made if entry.erased_in is None or claim.commit < entry.erased_in]
             if not made:
-                # An input that this epoch does not have, or has not projected either: nothing
-                # would ever withdraw what is derived from it.
+                # An input that this epoch does not have, or has not projected either, or that was
+                # erased before: nothing would ever withdraw what is derived from it.
                 self._note_unplaced(claim)
                 return
             inputs += made

@@ -102,7 +102,8 @@ class Said(Ranked):
         inputs: list[Item] = []
         for reference in claim.inputs:
             named = self._named(reference, claim)
-            made = [i for i in self.items if i.claim in named]
+            # §9: nothing that was said later can be derived from what was erased.
+            made = [i for i in self.items if i.claim in named and not self.shared.is_before(i, claim)]
             if not made:
                 return
             inputs += made
