@@ -108,6 +108,8 @@ commit = sa.Table(
     sa.Column("event_count", sa.Integer, nullable=False),
     sa.Column("previous_hash", sa.LargeBinary, nullable=False),
     sa.Column("hash", sa.LargeBinary, nullable=False),
+    # Of the log's Merkle tree: the largest whole subtree that ends with this commit.
+    sa.Column("tree", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "commit"),
     sa.UniqueConstraint("tenant", "recorded_at", name="commit_clock"),
     sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="commit_of_tenant"),
@@ -142,6 +144,8 @@ event = sa.Table(
     sa.Index("event_derivation", "tenant", "position", postgresql_where=sa.text("kind = 'derivation'")),
     # Few: the contracts with which an epoch begins are read from them.
     sa.Index("event_relation", "tenant", "position", postgresql_where=sa.text("kind = 'relation'")),
+    # Few: what every fold looks for.
+    sa.Index("event_decision", "tenant", "position", postgresql_where=sa.text("kind = 'decision'")),
 )
 
 event_key = sa.Table(
@@ -383,5 +387,5 @@ unit_vector = sa.Table(
     sa.Index("unit_vector_text", "tenant", "model_digest", "text_digest"),
 )
 
-TABLES_ACROSS_TENANTS: Final = ("tenant", "head", "epoch", "outbox", "dead_letter")
+TABLES_ACROSS_TENANTS: Final = ("tenant", "head", "commit", "epoch", "outbox", "dead_letter")
 """What the relay's role may read without a tenant set: numbers and states, no content."""

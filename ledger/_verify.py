@@ -23,9 +23,11 @@ from ledger._database import Database
 from ledger._events import StoredEvent
 from ledger._hashes import ZERO_HASH, commit_hash
 from ledger._keys import TenantKeys
+from ledger._notes import Checkpoint
 from ledger._problems import Problem, Problems
 from ledger._read import Head, head, read_stored
 from ledger._tenants import tenant_keys
+from ledger._tree import Frontier
 from ledger._verify_erasures import check_erasures
 from ledger._verify_events import EventChecks
 from ledger._verify_rows import (
@@ -72,13 +74,16 @@ class _Chain:
     position: int = 0
     recorded_at: datetime = _BEFORE_ALL
     hash: bytes = ZERO_HASH
+    tree: Frontier = field(default_factory=Frontier)
 
 
-async def verify(db: Database, tenant: str, *, anchor: Head | None = None) -> VerifyReport:
+async def verify(
+    db: Database, tenant: str, *, anchor: Head | None = None, checkpoint: Checkpoint | None = None
+) -> VerifyReport:
     """
     Recompute a tenant's whole log, in one snapshot.
 
-    Checked are the chain from the first commit, gaplessness, clocks, each event's hash, header,
+    Checked are the chain and the tree from the first commit, gaplessness, clocks, each event's hash, header,
     payload and digests, that targets stand earlier, stream versions, the head, seals of claims and
     relation contracts, the projection's cursors, trails and contexts, and that what is erased is by
     an erasure of the log. See `docs/log.md` for the words.
@@ -87,6 +92,7 @@ async def verify(db: Database, tenant: str, *, anchor: Head | None = None) -> Ve
         db: The database.
         tenant: Whose log.
         anchor: A head of this log that was kept elsewhere; the log must still contain it.
+        checkpoint: One of this log whose signature was checked; the log must still begin so.
 
     Raises:
         NotFound: No such tenant.
@@ -99,9 +105,11 @@ async def verify(db: Database, tenant: str, *, anchor: Head | None = None) -> Ve
         keys = await tenant_keys(db, tenant, conn)
         stored_head = await head(conn)
         events = EventChecks(keys=keys, problems=problems)
-        commits = await _check_chain(conn, chain=chain, events=events, anchor=anchor)
+        commits = await _check_chain(conn, chain=chain, events=events, anchor=anchor, checkpoint=checkpoint)
         await check_streams(conn, keys, problems)
         _check_head(chain, stored_head, anchor, problems)
+        if checkpoint is not None and checkpoint.size > chain.tree.size:
+            problems.add("checkpoint", f"commit {checkpoint.size}")
         claims = await check_claims(conn, keys, problems)
         await check_relations(conn, keys, problems)
         await check_epochs(conn, keys, stored_head, problems)
@@ -121,9 +129,15 @@ async def verify(db: Database, tenant: str, *, anchor: Head | None = None) -> Ve
 
 
 async def _check_chain(
-    conn: AsyncConnection, *, chain: _Chain, events: EventChecks, anchor: Head | None
+    conn: AsyncConnection,
+    *,
+    chain: _Chain,
+    events: EventChecks,
+    anchor: Head | None,
+    checkpoint: Checkpoint | None,
 ) -> int:
     problems = events.problems
+    _check_root(chain.tree, checkpoint, problems)
     count = 0
     log = _Events(pages=_event_pages(conn, events))
     async for commit in _commits(conn, events.keys):
@@ -137,6 +151,9 @@ async def _check_chain(
             problems.add("anchor", place)
         chain.commit, chain.recorded_at, chain.hash = commit.commit, commit.recorded_at, bytes(commit.hash)
         chain.position = commit.first_position + commit.event_count - 1
+        if chain.tree.add(chain.hash) != bytes(commit.tree):
+            problems.add("commit.tree", place)
+        _check_root(chain.tree, checkpoint, problems)
     for event in await log.rest():
         problems.add("event.without_commit", f"event {event.event_id}")
     return count
@@ -173,6 +190,11 @@ def _commit_problems(
     )
     if not hmac.compare_digest(computed, bytes(commit.hash)):
         yield "commit.hash"
+
+
+def _check_root(tree: Frontier, checkpoint: Checkpoint | None, problems: Problems) -> None:
+    if checkpoint is not None and checkpoint.size == tree.size and checkpoint.root != tree.root():
+        problems.add("checkpoint", f"commit {checkpoint.size}")
 
 
 def _check_head(chain: _Chain, stored: Head, anchor: Head | None, problems: Problems) -> None:

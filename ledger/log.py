@@ -11,11 +11,32 @@ from __future__ import annotations
 from ledger._append import append, append_command
 from ledger._backfill import backfill, stating
 from ledger._claims import read_claims
+from ledger._commits import (
+    Consistency,
+    Inclusion,
+    LoggedCommit,
+    commits_up_to,
+    read_checkpoint,
+    read_commits,
+    read_consistency,
+    read_inclusion,
+)
 from ledger._database import Database, open_database
 from ledger._epochs import Epoch, EpochState, check_not_dropped, list_epochs
 from ledger._erasures import erased_on
+from ledger._exported import (
+    ExportedHead,
+    ExportReport,
+    check_consistency,
+    check_export,
+    check_inclusion,
+    commit_form,
+    commit_line,
+    commit_of,
+)
 from ledger._keys import EventKey, TenantKeys
-from ledger._problems import Problem
+from ledger._notes import Checkpoint, PublicKey, SigningKey
+from ledger._problems import Problem, Problems
 from ledger._read import (
     Head,
     LoggedEvent,
@@ -50,17 +71,26 @@ from ledger._wake import WAKE_CHANNEL, Wakes, listening
 
 __all__ = [
     "WAKE_CHANNEL",
+    "Checkpoint",
+    "Consistency",
     "Database",
     "Epoch",
     "EpochState",
     "ErasedContext",
     "ErasedTrail",
     "EventKey",
+    "ExportReport",
+    "ExportedHead",
     "Head",
+    "Inclusion",
+    "LoggedCommit",
     "LoggedEvent",
     "Problem",
+    "Problems",
+    "PublicKey",
     "RecalledContext",
     "RecalledTrail",
+    "SigningKey",
     "Standing",
     "StoredContext",
     "TenantKeys",
@@ -71,7 +101,14 @@ __all__ = [
     "append",
     "append_command",
     "backfill",
+    "check_consistency",
+    "check_export",
+    "check_inclusion",
     "check_not_dropped",
+    "commit_form",
+    "commit_line",
+    "commit_of",
+    "commits_up_to",
     "create_tenant",
     "create_token",
     "erased_on",
@@ -88,11 +125,15 @@ __all__ = [
     "new_trail_id",
     "open_database",
     "pending",
+    "read_checkpoint",
     "read_claims",
+    "read_commits",
+    "read_consistency",
     "read_context",
     "read_event",
     "read_events",
     "read_events_by_id",
+    "read_inclusion",
     "read_trail",
     "revoke_token",
     "serving",

@@ -138,6 +138,7 @@ MUTATIONS = [
     (f"UPDATE commit SET hash = {FLIP.format('hash')} WHERE commit = 2", "commit.chain"),
     (f"UPDATE commit SET previous_hash = {FLIP.format('hash')} WHERE commit = 2", "commit.chain"),
     (f"UPDATE commit SET hash = {FLIP.format('hash')} WHERE commit = 3", "head.hash"),
+    (f"UPDATE commit SET tree = {FLIP.format('tree')} WHERE commit = 2", "commit.tree"),
     ("UPDATE head SET commit = 2", "head.commit"),
     ("UPDATE head SET commit = 4", "head.commit"),
     ("UPDATE head SET position = 4", "head.position"),
@@ -318,7 +319,9 @@ def test_every_word_of_a_report_stands_in_the_docs():
     root = Path(__file__).parents[2]
     sources = "".join(path.read_text(encoding="utf-8") for path in (root / "ledger").glob("_verify*.py"))
     words = set(
-        re.findall(r'"((?:commit|event|head|claim|relation|epoch|trail)\.\w+|anchor|context)"', sources)
+        re.findall(
+            r'"((?:commit|event|head|claim|relation|epoch|trail)\.\w+|anchor|checkpoint|context)"', sources
+        )
     )
     documented = set(re.findall(r"`([\w.]+)`", (root / "docs" / "log.md").read_text(encoding="utf-8")))
 
