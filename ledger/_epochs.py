@@ -52,11 +52,7 @@ _LIVE: Final = sa.text(
     "SELECT epoch, commit, state, projector_version FROM epoch WHERE tenant = :tenant "
     "AND state IN ('serving', 'building') ORDER BY epoch DESC FOR UPDATE"
 )
-_IS_BUILDING: Final = sa.text(
-    "SELECT e.epoch, EXISTS (SELECT FROM dead_letter d WHERE d.tenant = e.tenant AND d.epoch = e.epoch "
-    "AND d.position > e.position) AS is_stopped "
-    "FROM epoch e WHERE e.tenant = :tenant AND e.state = 'building'"
-)
+_BUILDING_NUMBER: Final = sa.text("SELECT epoch FROM epoch WHERE tenant = :tenant AND state = 'building'")
 _BEGIN: Final = sa.text(
     "INSERT INTO epoch (tenant, epoch, commit, position, projector_version, state) "
     "VALUES (:tenant, :epoch, 0, 0, '', 'building')"
@@ -190,16 +186,11 @@ async def cursor_of(conn: AsyncConnection, tenant: str, building: int | None) ->
     raise NotFound(what="tenant")
 
 
-async def building_epoch(db: Database, tenant: str) -> tuple[int | None, bool]:
-    """Return the number of the epoch that is being built, and whether an event stops it."""
+async def building_epoch(db: Database, tenant: str) -> int | None:
+    """Return the number of the epoch that is being built."""
     async with db.tenant(tenant) as conn:
-        row = (await conn.execute(_IS_BUILDING, {"tenant": tenant})).one_or_none()
-    return (None, False) if row is None else (row.epoch, row.is_stopped)
-
-
-async def is_building(db: Database, tenant: str) -> bool:
-    """Return whether an epoch is being built."""
-    return (await building_epoch(db, tenant))[0] is not None
+        number: int | None = await conn.scalar(_BUILDING_NUMBER, {"tenant": tenant})
+    return number
 
 
 async def take_over(conn: AsyncConnection, tenant: str, *, epoch: int, commit: int) -> bool:

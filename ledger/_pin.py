@@ -7,8 +7,9 @@ import time
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.errors import EpochDropped, NotFound, NotYet
+from contracts.errors import EpochDropped, NotFound, NotYet, Poisoned
 from contracts.limits import WAIT_MS_MAX
 from contracts.times import KnownAt, ValidAt
 from contracts.views import Generation, View, ViewRequest
@@ -19,9 +20,13 @@ _FIRST_PAUSE_SECONDS: Final = 0.005
 _PAUSE_SECONDS_MAX: Final = 0.1
 
 _STAND: Final = sa.text(
-    "SELECT h.recorded_at AS newest, e.epoch, e.commit, e.state FROM head h "
+    "SELECT h.recorded_at AS newest, e.epoch, e.commit, e.position, e.state FROM head h "
     "LEFT JOIN epoch e ON e.tenant = h.tenant AND (e.epoch = CAST(:epoch AS integer) "
     "OR (CAST(:epoch AS integer) IS NULL AND e.state = 'serving')) WHERE h.tenant = :tenant"
+)
+_STOPPED: Final = sa.text(
+    "SELECT position, error FROM dead_letter WHERE tenant = :tenant AND epoch = :epoch "
+    "AND position > :position ORDER BY position LIMIT 1"
 )
 _CUT: Final = sa.text(
     "SELECT coalesce(max(commit), 0) FROM commit WHERE tenant = :tenant AND recorded_at <= :known_at"
@@ -42,6 +47,7 @@ async def pin(db: Database, tenant: str, request: ViewRequest, *, wait_ms: int) 
     Raises:
         NotFound: No such tenant.
         NotYet: The generation or commit asked for is not folded within the wait.
+        Poisoned: Nor will it be: an event that cannot be folded stops the epoch before it.
         EpochDropped: The epoch asked for is there no more.
 
     Source: SEMANTICS, "Time": view and cut.
@@ -73,8 +79,10 @@ async def _pinned(db: Database, tenant: str, request: ViewRequest) -> View | Not
             return NotYet(wanted=f"generation {wanted}", visible="none of that epoch")
         visible = Generation(epoch=row.epoch, commit=row.commit)
         if wanted is not None and wanted.commit > visible.commit:
+            await _refuse_stopped(conn, tenant, row)
             return NotYet(wanted=f"generation {wanted}", visible=str(visible))
         if request.min_commit is not None and request.min_commit > visible.commit:
+            await _refuse_stopped(conn, tenant, row)
             return NotYet(wanted=f"commit {request.min_commit}", visible=str(visible))
         # A clock that stepped back must not hide what was just written.
         now = max(db.clock(), row.newest)
@@ -87,3 +95,11 @@ async def _pinned(db: Database, tenant: str, request: ViewRequest) -> View | Not
         cut=min(cut or 0, generation.commit),
         epoch=generation.epoch,
     )
+
+
+async def _refuse_stopped(conn: AsyncConnection, tenant: str, stand: Any) -> None:  # noqa: ANN401 — a row
+    """Say why it is not folded where waiting does not help: only an operator can."""
+    at = {"tenant": tenant, "epoch": stand.epoch, "position": stand.position}
+    stopped = (await conn.execute(_STOPPED, at)).one_or_none()
+    if stopped is not None:
+        raise Poisoned(epoch=stand.epoch, position=stopped.position, error=stopped.error)

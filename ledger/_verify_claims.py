@@ -14,12 +14,13 @@ from typing import Final
 import sqlalchemy as sa
 
 from contracts.errors import IntegrityFault
-from contracts.events import Event, Kind
+from contracts.events import COMMAND_KINDS, Event
 from contracts.limits import PAGE_EVENTS_MAX
 from contracts.ports import Projector
 from ledger import _tables
 from ledger._claims import row_of
 from ledger._database import Database
+from ledger._decisions import skipped_in
 from ledger._keys import TenantKeys
 from ledger._problems import Problem, Problems
 from ledger._read import read_events
@@ -90,6 +91,7 @@ async def verify_claims(db: Database, tenant: str, projector: Projector) -> Clai
 
 async def _check_epoch(reader: Reader, projector: Projector, problems: Problems, *, until: int) -> int:
     contracts = await reader.contracts()
+    skipped = await skipped_in(reader.conn, reader.keys, reader.epoch, after=0)
     position = count = 0
     while position < until:
         limit = min(PAGE_EVENTS_MAX, until - position)
@@ -97,7 +99,7 @@ async def _check_epoch(reader: Reader, projector: Projector, problems: Problems,
         if not page:
             # Events that the cursor has passed are gone: the log's own verification says so.
             break
-        events = [event for event in page if isinstance(event, Event)]
+        events = [event for event in page if isinstance(event, Event) and event.event_id not in skipped]
         expected = _expected(events, reader.keys, contracts, projector, epoch=reader.epoch)
         stored = await _stored(reader, after=position, until=page[-1].position)
         count += len(stored)
@@ -113,7 +115,7 @@ def _expected(
     claims = [
         claim
         for event in events
-        if event.draft.kind not in {Kind.RELATION, Kind.ERASURE}
+        if event.draft.kind not in COMMAND_KINDS
         for claim in claims_in(event, projector, keys=keys, epoch=epoch, contracts=contracts)
     ]
     return {

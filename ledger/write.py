@@ -8,22 +8,21 @@ Does not promise: that a claim is true, or stands. Ask `resolve`.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.exc import DataError, IntegrityError, ProgrammingError
 
 from contracts.claims import Claim
-from contracts.errors import OtherProjector, Poisoned
-from contracts.events import ErasedEvent, Kind
+from contracts.errors import NotFound, OtherProjector, Poisoned
+from contracts.grants import Grant, Right
 from contracts.limits import BUILDING_EVENTS_MAX
 from contracts.ports import Projector
-from contracts.relations import RelationContract
+from ledger._batch import Batch, Poison, Projected, project, read_batch
 from ledger._cells import Cells
 from ledger._database import Database
+from ledger._decisions import skipped_in
 from ledger._digest import ledger_digest
 from ledger._epochs import (
     LOCK_TIMEOUT,
@@ -32,27 +31,16 @@ from ledger._epochs import (
     building_epoch,
     cursor_of,
     drop_epoch,
-    is_building,
     take_over,
 )
 from ledger._folded import add_tombstones, write_folded
 from ledger._folding import Folding
 from ledger._garbage import uncollected
-from ledger._keys import TenantKeys
-from ledger._poison import bury, error_name, forget_passed
-from ledger._read import LoggedEvent, read_events
-from ledger._reading import claims_in
+from ledger._grants import check_right
+from ledger._poison import DeadLetter, Skipped, bury, dead_letters, error_name, forget_passed, skip_event
 from ledger._registrations import CONTRACT
-from ledger._registry import (
-    ContractReceipt,
-    contract_taken,
-    contracts_at,
-    is_in_use,
-    register_contract,
-    store_contract,
-)
-from ledger._relations import Contracts
-from ledger._rows import ClaimStream, Rows
+from ledger._registry import ContractReceipt, contracts_at, register_contract, store_contract
+from ledger._rows import Rows
 from ledger._tenants import tenant_keys
 from ledger._verify_claims import ClaimsReport, verify_claims
 from ledger._world import Reader
@@ -62,12 +50,17 @@ __all__ = [
     "Begun",
     "ClaimsReport",
     "ContractReceipt",
+    "DeadLetter",
     "FoldReport",
+    "Skipped",
     "begin_epoch",
+    "dead_letters",
     "drop_epoch",
     "fold",
     "ledger_digest",
     "register_contract",
+    "retry_event",
+    "skip_event",
     "verify_claims",
 ]
 
@@ -75,13 +68,14 @@ _MOVE: Final = sa.text(
     "UPDATE epoch SET commit = :commit, position = :position, projector_version = :version "
     "WHERE tenant = :tenant AND epoch = :epoch"
 )
-_COMMITS: Final = sa.text(
-    "SELECT commit, first_position + event_count - 1 AS last FROM commit "
-    "WHERE tenant = :tenant AND commit > :after ORDER BY commit LIMIT :limit"
+_COMMIT_END: Final = sa.text(
+    "SELECT first_position + event_count - 1 FROM commit "
+    "WHERE tenant = :tenant AND first_position = :after + 1"
 )
 _HEAD: Final = sa.text(
     "SELECT h.commit, (SELECT e.epoch FROM epoch e WHERE e.tenant = h.tenant AND e.state = 'building') "
-    "AS building FROM head h WHERE h.tenant = :tenant"
+    "AS building, EXISTS (SELECT FROM dead_letter d WHERE d.tenant = h.tenant AND d.epoch = :epoch "
+    "AND d.position > :position) AS is_stopped FROM head h WHERE h.tenant = :tenant"
 )
 # Pending as long as any epoch is: the serving one is not the only one that the log is folded into.
 _REACHED: Final = sa.text(
@@ -99,7 +93,7 @@ class FoldReport:
     what the same call did for it after this.
 
     `unplaced` counts claims that found nothing to act on, or no input; `refused_contracts` those
-    that came after claims on their relation.
+    that came after claims on their relation; `skipped` events that were passed over by decision.
     """
 
     tenant: str
@@ -110,6 +104,7 @@ class FoldReport:
     claims: int
     unplaced: int
     refused_contracts: int
+    skipped: int
     building: int | None
     built: FoldReport | None
 
@@ -117,25 +112,6 @@ class FoldReport:
     def is_at_head(self) -> bool:
         """Return whether nothing was left to fold, into any epoch."""
         return self.commit >= self.head and self.building is None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Poison:
-    position: int
-    error: str
-
-
-@dataclass(slots=True, kw_only=True)
-class _Batch:
-    """Whole commits read from the log, and their claims; `poison` is the event it stops before."""
-
-    epoch: int
-    commit: int
-    position: int
-    last_commit: int
-    last_position: int
-    events: list[LoggedEvent]
-    poison: _Poison | None
 
 
 async def fold(db: Database, tenant: str, projector: Projector, *, events_max: int) -> FoldReport:
@@ -162,7 +138,7 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
     try:
         report = await _fold_epoch(db, tenant, projector, events_max=events_max, building=None)
     except (Poisoned, OtherProjector):
-        if not await is_building(db, tenant):
+        if await building_epoch(db, tenant) is None:
             raise
     if report is not None and (report.building is None or report.commit < report.head):
         return report
@@ -171,13 +147,41 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
     return await _build(db, tenant, projector, events_max=events_max, beside=report)
 
 
+async def retry_event(
+    db: Database, tenant: str, projector: Projector, *, position: int, grant: Grant
+) -> DeadLetter | None:
+    """
+    Try again, now, to fold an event that stops an epoch; return what stops it still, None if it passed.
+
+    Where it stops two epochs, it is tried in both.
+
+    Raises:
+        NotFound: No such tenant, or nothing is stopped by an event at that position.
+        Forbidden: The grant lacks `operator`.
+        OtherProjector: The epoch was begun by another version of the projector.
+        Unavailable: The database is down, or another fold of the tenant holds the cursor.
+    """
+    check_right(grant, tenant, Right.OPERATOR)
+    waiting = [one for one in await dead_letters(db, tenant) if one.position == position]
+    if not waiting:
+        raise NotFound(what="dead letter")
+    for one in waiting:
+        building = one.epoch if one.is_building else None
+        try:
+            await _fold_epoch(db, tenant, projector, events_max=1, building=building)
+        except Poisoned:
+            continue
+    db.waker.wake(tenant)
+    still = [one for one in await dead_letters(db, tenant) if one.position == position]
+    return still[0] if still else None
+
+
 async def _build(
     db: Database, tenant: str, projector: Projector, *, events_max: int, beside: FoldReport | None
 ) -> FoldReport:
     """Fold the epoch that is being built, and report it with what was folded of the serving one."""
-    building, is_stopped = await building_epoch(db, tenant)
-    # Before an event that could not be folded, it is looked at again, and nothing is read beyond.
-    events_max = 1 if is_stopped else min(events_max, BUILDING_EVENTS_MAX)
+    building = await building_epoch(db, tenant)
+    events_max = min(events_max, BUILDING_EVENTS_MAX)
     built = await _fold_epoch(db, tenant, projector, events_max=events_max, building=building)
     if beside is None or not beside.events:
         return built
@@ -214,7 +218,7 @@ async def _fold_singly(
     events_max: int,
     building: int | None,
     error: Exception,
-) -> tuple[FoldReport, _Poison | None]:
+) -> tuple[FoldReport, Poison | None]:
     """Fold commit by commit, to find the one that cannot be: its first event is the poison."""
     done: FoldReport | None = None
     events = claims = 0
@@ -227,32 +231,72 @@ async def _fold_singly(
                 cursor = await cursor_of(conn, tenant, building)
             report = FoldReport(
                 tenant=tenant, epoch=cursor.epoch, commit=cursor.commit, head=cursor.commit + 1,
-                events=events, claims=claims, unplaced=0, refused_contracts=0, building=building,
-                built=None,
+                events=events, claims=claims, unplaced=0, refused_contracts=0, skipped=0,
+                building=building, built=None,
             )  # fmt: skip
-            return report, _Poison(position=cursor.position + 1, error=error_name(error))
+            position = await _culprit(db, tenant, projector, building=building, after=cursor.position)
+            return report, Poison(position=position, error=error_name(error))
         events, claims = events + done.events, claims + done.claims
         if poison is not None:
             return done, poison
     return done, None
 
 
+class _Rehearsed(Exception):
+    """A fold that was only tried, to be rolled back."""
+
+
+async def _culprit(
+    db: Database, tenant: str, projector: Projector, *, building: int | None, after: int
+) -> int:
+    """
+    Return the position of the first event of the next commit that it cannot be folded with.
+
+    Written together, a commit does not say which of its events is at fault: its beginnings are tried.
+    """
+    async with db.tenant(tenant) as conn:
+        last = (await conn.execute(_COMMIT_END, {"tenant": tenant, "after": after})).scalar_one()
+    good, bad = after, last
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            await _fold(db, tenant, projector, events_max=1, building=building, until=middle)
+        except _Rehearsed:
+            good = middle
+        except _WRITING_FAILED:
+            bad = middle
+    return int(bad)
+
+
 async def _fold(
-    db: Database, tenant: str, projector: Projector, *, events_max: int, building: int | None
-) -> tuple[FoldReport, _Poison | None]:
+    db: Database,
+    tenant: str,
+    projector: Projector,
+    *,
+    events_max: int,
+    building: int | None,
+    until: int | None = None,
+) -> tuple[FoldReport, Poison | None]:
+    """Fold in one transaction; with `until`, up to that position, and only to see whether it can be done."""
     async with db.tenant(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
         await conn.execute(LOCK_TIMEOUT)
         cursor = await cursor_of(conn, tenant, building)
         _refuse_other_version(cursor, projector)
-        head = (await conn.execute(_HEAD, {"tenant": tenant})).one()
-        batch = await _read(conn, keys, cursor, events_max)
+        at = {"tenant": tenant, "epoch": cursor.epoch, "position": cursor.position}
+        head = (await conn.execute(_HEAD, at)).one()
+        # Before an event that could not be folded, it is looked at again, and nothing is read beyond.
+        events_max = 1 if head.is_stopped else events_max
+        skipped = await skipped_in(conn, keys, cursor.epoch, after=cursor.position)
+        batch = await read_batch(conn, keys, cursor, events_max=events_max, skipped=skipped)
+        if until is not None:
+            batch.events = [event for event in batch.events if event.position <= until]
         reader = Reader(conn=conn, keys=keys, epoch=cursor.epoch, cut=cursor.commit)
         cells = Cells(conn=conn, keys=keys, epoch=cursor.epoch)
         contracts = await contracts_at(reader)
         rows = Rows(conn=conn, keys=keys, epoch=cursor.epoch)
         async with rows.claims() as stream:
-            projected, late = await _project(reader, batch, projector, contracts, stream)
+            projected, late = await project(reader, batch, projector, contracts, stream)
         await add_tombstones(
             reader, batch.events, {commit: found.claims for commit, found in projected.items()}
         )
@@ -275,6 +319,8 @@ async def _fold(
         )
         await conn.execute(_REACHED, {"tenant": tenant, "commit": batch.commit})
         await forget_passed(conn, tenant, cursor.epoch, position=batch.position)
+        if until is not None:
+            raise _Rehearsed
     report = FoldReport(
         tenant=tenant,
         epoch=cursor.epoch,
@@ -284,6 +330,7 @@ async def _fold(
         claims=count,
         unplaced=len(folding.unplaced),
         refused_contracts=late,
+        skipped=batch.passed,
         building=None if took_over else head.building,
         built=None,
     )
@@ -298,94 +345,7 @@ def _refuse_other_version(cursor: Any, projector: Projector) -> None:  # noqa: A
         raise OtherProjector(epoch=cursor.epoch, begun_by=begun_by, given=projector.version)
 
 
-async def _read(conn: AsyncConnection, keys: TenantKeys, cursor: Any, events_max: int) -> _Batch:  # noqa: ANN401 — a row
-    """Read whole commits, at least one."""
-    rows = (
-        await conn.execute(
-            _COMMITS, {"tenant": keys.tenant, "after": cursor.commit, "limit": max(events_max, 1)}
-        )
-    ).all()
-    batch = _Batch(
-        epoch=cursor.epoch,
-        commit=cursor.commit,
-        position=cursor.position,
-        last_commit=cursor.commit,
-        last_position=cursor.position,
-        events=[],
-        poison=None,
-    )
-    for row in rows:
-        if batch.last_commit > cursor.commit and row.last > cursor.position + events_max:
-            break
-        batch.last_commit, batch.last_position = row.commit, row.last
-    position = cursor.position
-    while position < batch.last_position:
-        page = await read_events(conn, keys, after_position=position, limit=batch.last_position - position)
-        position = page[-1].position
-        batch.events += page
-    return batch
-
-
-@dataclass(slots=True, kw_only=True)
-class _Projected:
-    """What the events of one commit hold: claims, and contracts that hold from this commit on."""
-
-    position: int
-    claims: list[Claim]
-    contracts: list[RelationContract]
-
-
-async def _project(
-    reader: Reader, batch: _Batch, projector: Projector, contracts: Contracts, stream: ClaimStream
-) -> tuple[dict[int, _Projected], int]:
-    """
-    Project commit by commit, as far as no event is poison; and count contracts that came too late.
-
-    The claims of each whole commit go on to be written.
-
-    A contract comes too late where claims on its relation were made before: every fold of this
-    epoch passes it over.
-    """
-    by_commit: dict[int, list[LoggedEvent]] = defaultdict(list)
-    for event in batch.events:
-        by_commit[event.commit].append(event)
-    projected: dict[int, _Projected] = {}
-    used: set[str] = set()
-    late = 0
-    for commit, events in sorted(by_commit.items()):
-        found = _Projected(position=events[-1].position, claims=[], contracts=[])
-        for event in events:
-            if isinstance(event, ErasedEvent) or event.draft.kind == Kind.ERASURE:
-                continue
-            try:
-                if event.draft.kind == Kind.RELATION:
-                    await stream.arrived()
-                    contract = await contract_taken(reader, event)
-                    if contract is None:
-                        continue
-                    if contract.relation in used or await is_in_use(
-                        reader.conn, reader.keys, [reader.epoch], contract.relation, before=commit
-                    ):
-                        late += 1
-                        continue
-                    found.contracts.append(contract)
-                    contracts = contracts.with_registered([contract])
-                else:
-                    found.claims += claims_in(
-                        event, projector, keys=reader.keys, epoch=reader.epoch, contracts=contracts
-                    )
-            except DBAPIError:
-                raise
-            except Exception as error:  # noqa: BLE001 — whatever a projector does wrong stops the tenant here
-                batch.poison = _Poison(position=event.position, error=error_name(error))
-                return projected, late
-        used |= {claim.relation for claim in found.claims}
-        projected[commit] = found
-        await stream.take(found.claims)
-    return projected, late
-
-
-async def _apply(folding: Folding, batch: _Batch, projected: dict[int, _Projected]) -> list[Claim]:
+async def _apply(folding: Folding, batch: Batch, projected: dict[int, Projected]) -> list[Claim]:
     """Apply what was projected, commit by commit, and move the batch's place behind it."""
     await folding.prepare([claim for found in projected.values() for claim in found.claims])
     claims: list[Claim] = []

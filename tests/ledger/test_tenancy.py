@@ -45,6 +45,7 @@ RELAY_SEES = {
     "epoch": set(metadata.tables["epoch"].columns.keys()),
     "outbox": set(metadata.tables["outbox"].columns.keys()),
     "dead_letter": {"tenant", "epoch", "position", "attempts", "first_at", "last_at"},
+    "commit": {"tenant", "commit", "recorded_at"},
 }
 
 
