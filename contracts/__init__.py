@@ -21,6 +21,7 @@ __all__ = [
     "identity",
     "lexicon",
     "limits",
+    "log_wire",
     "names",
     "ports",
     "proposals",

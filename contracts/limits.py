@@ -65,6 +65,10 @@ VINTAGE_ROWS_MAX: Final = 1_000_000
 
 # --- reads -----------------------------------------------------------------------------------
 PAGE_EVENTS_MAX: Final = 1_000
+PROOF_HASHES_MAX: Final = 128
+"""Hashes in one proof about the log: twice the height that a tree of 2^64 commits has."""
+EXPORT_LINE_BYTES_MAX: Final = 1_048_576
+"""Bytes of one line of an exported log: a commit with as many events as one may hold."""
 HISTORY_CELLS_MAX: Final = 10_000
 """Rectangles that one history answer lists."""
 JOIN_PAIRS_MAX: Final = 10_000
@@ -110,6 +114,8 @@ EXTRACTED_CLAIMS_MAX: Final = 64
 assert APPEND_EVENTS_MAX <= PAGE_EVENTS_MAX
 assert APPEND_EVENTS_MAX <= FOLD_EVENTS_MAX
 assert BUILDING_EVENTS_MAX <= FOLD_EVENTS_MAX
+# A hash is 64 digits between quotes.
+assert 128 * APPEND_EVENTS_MAX < EXPORT_LINE_BYTES_MAX
 # An event that passes its own bounds must fit in an append.
 assert EVENT_BYTES_MAX <= APPEND_BYTES_MAX
 assert VALUE_BYTES_MAX < EVENT_BYTES_MAX

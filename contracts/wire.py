@@ -16,6 +16,13 @@ from contracts._wire import Wire
 from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer, RegisteredAnswer
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
 from contracts.events import EventDraft
+from contracts.log_wire import (
+    CheckedAnswer,
+    CheckpointAnswer,
+    CommitsAnswer,
+    ConsistencyAnswer,
+    InclusionAnswer,
+)
 from contracts.names import storable
 from contracts.read_wire import (
     DiffAnswer,
@@ -283,7 +290,11 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "append-request": AppendRequest,
     "ask-answer": AskAnswer,
     "ask-request": AskRequest,
+    "checked-answer": CheckedAnswer,
+    "checkpoint-answer": CheckpointAnswer,
+    "commits-answer": CommitsAnswer,
     "conformance-answer": ConformanceAnswer,
+    "consistency-answer": ConsistencyAnswer,
     "context-answer": StoredContextAnswer,
     "contract-answer": ContractAnswer,
     "contract-request": ContractRequest,
@@ -299,6 +310,7 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "event-answer": EventAnswer,
     "history-answer": HistoryAnswer,
     "import-answer": ImportAnswer,
+    "inclusion-answer": InclusionAnswer,
     "vintages-answer": VintagesAnswer,
     "join-answer": JoinAnswer,
     "mismatch-answer": MismatchAnswer,

@@ -22,6 +22,7 @@ from echoplane import (
     _cli_data,
     _cli_epochs,
     _cli_erase,
+    _cli_log,
     _cli_reads,
     _cli_relations,
     _cli_run,
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 _cli_run.register(app)
 _cli_data.register(app)
+_cli_log.register(app)
 _cli_ask.register(app)
 _cli_reads.register(app)
 _cli_views.register(app)

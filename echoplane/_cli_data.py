@@ -1,4 +1,4 @@
-"""Commands that bring memory in and check it: `emit import verify token schemas`."""
+"""Commands that bring memory in and write it down: `emit import token schemas`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contracts.claims import USER
 from contracts.errors import BadRequest
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant, Right
-from contracts.wire import SCHEMAS, ImportAnswer, ReceiptAnswer, TokenAnswer, VerifyAnswer
+from contracts.wire import SCHEMAS, ImportAnswer, ReceiptAnswer, TokenAnswer
 from echoplane._cli_options import (
     DataDir,
     Json,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("emit")(emit_file)
-    app.command()(verify)
     app.command()(token)
     app.command(hidden=True)(schemas)
     imports = typer.Typer(no_args_is_help=True, help="Read a public data set as it is published.")
@@ -168,27 +167,6 @@ async def _import_batch(plane: Plane, tenant: str, batch: Batch) -> ImportAnswer
         folded=standing.cursor,
         projection_failures=standing.dead_letters,
     )
-
-
-def verify(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:
-    """Recompute everything: chain, hashes, seals, and cells from claims. Exit 1 if anything differs."""
-    answer = run(_verify(settings_for(data_dir), read_tenant(tenant)))
-    if json:
-        print_json(answer)
-    else:
-        print_line(
-            f"{answer.tenant}: {'ok' if answer.ok else 'BROKEN'}, {answer.commits} commits, "
-            f"{answer.events} events, {answer.claims} claims, {answer.cells} cells "
-            f"(at {answer.cuts} of {answer.changes} commits), head {answer.head}"
-        )
-        for problem in answer.problems:
-            print_line(f"  {problem}")
-    return EXIT_OK if answer.ok else EXIT_VERDICT_FALSE
-
-
-async def _verify(settings: Settings, tenant: str) -> VerifyAnswer:
-    async with with_plane(settings) as plane:
-        return await plane.verify(tenant)
 
 
 def token(

@@ -29,7 +29,7 @@ from contracts.times import KnownAt, ValidAt
 from contracts.views import Generation, View, ViewRequest
 from echoplane._embedded import DATABASE, DatabaseUrls, ensure_database, use_servers
 from echoplane._folders import DataFolder
-from echoplane._keys import MASTER_KEY_BYTES, load_master_key
+from echoplane._keys import KEY_BYTES, load_master_key
 from echoplane._postgres import ensure_postgres, stop_postgres
 from echoplane._processes import ProcessRecord
 from echoplane._settings import Settings
@@ -211,7 +211,7 @@ async def throw_away() -> AsyncIterator[Ledgers]:
         settings = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
         address = await ensure_postgres(folder, settings=settings)
         database = await ensure_database(address, DATABASE)
-        async with _opened(database, master_key=os.urandom(MASTER_KEY_BYTES), prefix="case-") as ledgers:
+        async with _opened(database, master_key=os.urandom(KEY_BYTES), prefix="case-") as ledgers:
             yield ledgers
     finally:
         await _discard(root)

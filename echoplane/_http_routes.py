@@ -24,6 +24,7 @@ from contracts.wire import (
 from echoplane._http_calls import authorized, json_body, no_parameters, read_body
 from echoplane._http_epochs import add_epochs
 from echoplane._http_erasures import add_erasures
+from echoplane._http_log import add_log
 from echoplane._http_metrics import Metrics
 from echoplane._http_reads import add_reads
 from echoplane._http_relations import add_relations
@@ -44,6 +45,7 @@ def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
     _add_health(router, plane, metrics)
     _add_tenants(router, plane)
     _add_events(router, plane, metrics)
+    add_log(router, plane)
     add_epochs(router, plane)
     add_erasures(router, plane)
     add_relations(router, plane)

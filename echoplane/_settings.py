@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     master_key_file: Path | None = None
     """File of mode 0600 with 64 hexadecimal digits; none: made below the data folder at the first start."""
+    checkpoint_key_file: Path | None = None
+    """The same, of the key that signs checkpoints; none: made at the first checkpoint."""
 
     @model_validator(mode="after")
     def _urls_go_together(self) -> Self:

@@ -133,9 +133,13 @@ class Plane:
     async def event(self, tenant: str, event_id: str) -> EventAnswer:
         return present.event_answer(tenant, await ledger_log.read_event(self.database, tenant, event_id))
 
-    async def verify(self, tenant: str) -> VerifyAnswer:
-        """Recompute the log, project it again, and hold what was folded against the claims."""
-        report = await ledger_log.verify(self.database, tenant)
+    async def verify(self, tenant: str, *, checkpoint: ledger_log.Checkpoint | None = None) -> VerifyAnswer:
+        """
+        Recompute the log, project it again, and hold what was folded against the claims.
+
+        `checkpoint` is one whose signature was checked: the log must still begin so.
+        """
+        report = await ledger_log.verify(self.database, tenant, checkpoint=checkpoint)
         claims = await verify_claims(self.database, tenant, RuleProjector())
         return present.verify_answer(report, claims, await verify_cells(self.database, tenant))
 

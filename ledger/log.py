@@ -33,6 +33,7 @@ from ledger._exported import (
     commit_form,
     commit_line,
     commit_of,
+    open_note,
 )
 from ledger._keys import EventKey, TenantKeys
 from ledger._notes import Checkpoint, PublicKey, SigningKey
@@ -124,6 +125,7 @@ __all__ = [
     "listening",
     "new_trail_id",
     "open_database",
+    "open_note",
     "pending",
     "read_checkpoint",
     "read_claims",

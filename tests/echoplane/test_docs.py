@@ -25,6 +25,7 @@ from contracts.wire import SCHEMAS
 from discovery._degraded import CLAIMS_READ_MAX
 from echoplane._cli import app
 from echoplane._failures import EXIT_CODES, HTTP_STATUSES, exit_code, http_status
+from echoplane._http_log import LOG_PARAMETERS
 from echoplane._http_reads import PARAMETERS
 from echoplane._http_routes import make_router
 from echoplane._settings import Settings
@@ -69,7 +70,7 @@ def test_every_route_is_listed():
 
 
 def test_every_query_parameter_is_listed():
-    names = {name for model in PARAMETERS for name in model.model_fields}
+    names = {name for model in (*PARAMETERS, *LOG_PARAMETERS) for name in model.model_fields}
 
     assert [name for name in names if f"`{name}`" not in page("http.md")] == []
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from contracts.errors import BadRequest, NotFound
 from echoplane._folders import DataFolder
-from echoplane._keys import MASTER_KEY_BYTES, ensure_master_key, load_master_key
+from echoplane._keys import KEY_BYTES, ensure_key, load_checkpoint_key, load_master_key
 from echoplane._logging import configure_logging
 from echoplane._settings import Settings, read_settings
 
@@ -91,10 +91,10 @@ def test_settings_are_frozen_and_do_not_show_their_secrets():
 def test_a_master_key_is_made_once_and_private(tmp_path):
     path = tmp_path / "master.key"
 
-    first, second = ensure_master_key(path), ensure_master_key(path)
+    first, second = [ensure_key(path, named_by="NAME") for _ in range(2)]
 
     assert first == second
-    assert len(first) == MASTER_KEY_BYTES
+    assert len(first) == KEY_BYTES
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]
 
@@ -116,7 +116,19 @@ def test_a_key_that_is_open_short_or_garbled_is_refused(tmp_path: Path, content,
     path.chmod(mode)
 
     with pytest.raises(BadRequest, match=reason):
-        ensure_master_key(path)
+        ensure_key(path, named_by="NAME")
+
+
+def test_checkpoints_are_signed_with_a_key_of_their_own(tmp_path):
+    folder = DataFolder.at(tmp_path)
+    settings = Settings(data_dir=tmp_path)
+
+    keys = [load(settings, folder) for load in (load_checkpoint_key, load_master_key, load_checkpoint_key)]
+
+    assert keys[0] == keys[2] != keys[1]
+    named = Settings(data_dir=tmp_path, checkpoint_key_file=folder.keys / "master.key")
+    assert load_checkpoint_key(named, folder) == keys[1]
+    assert (folder.keys / "checkpoint.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_log_line_is_one_json_object_with_the_bound_context(log_lines):
