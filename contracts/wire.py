@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from contracts import limits
 from contracts._wire import Wire
+from contracts.dead_wire import DeadLettersAnswer, RetryAnswer, SkipAnswer, SkipBody
 from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer, RegisteredAnswer
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
 from contracts.events import EventDraft
@@ -299,6 +300,7 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "contract-answer": ContractAnswer,
     "contract-request": ContractRequest,
     "contracts-answer": ContractsAnswer,
+    "dead-letters-answer": DeadLettersAnswer,
     "diff-answer": DiffAnswer,
     "doctor-answer": DoctorAnswer,
     "drop-answer": DropAnswer,
@@ -322,7 +324,10 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "registered-answer": RegisteredAnswer,
     "replay-answer": ReplayAnswer,
     "resolve-answer": ResolveAnswer,
+    "retry-answer": RetryAnswer,
     "scrub-answer": ScrubAnswer,
+    "skip-answer": SkipAnswer,
+    "skip-request": SkipBody,
     "status-answer": StatusAnswer,
     "tenant-answer": TenantAnswer,
     "token-answer": TokenAnswer,

@@ -20,6 +20,7 @@ from echoplane import (
     _cli_ask,
     _cli_conformance,
     _cli_data,
+    _cli_dead,
     _cli_epochs,
     _cli_erase,
     _cli_log,
@@ -51,6 +52,7 @@ _cli_reads.register(app)
 _cli_views.register(app)
 _cli_relations.register(app)
 _cli_epochs.register(app)
+_cli_dead.register(app)
 _cli_conformance.register(app)
 _cli_erase.register(app)
 

@@ -145,8 +145,8 @@ def _check_tenants(status: StatusAnswer) -> Iterator[CheckAnswer]:
             yield _bad(
                 name,
                 f"an event after commit {tenant.cursor} cannot be projected and stops the fold before it",
-                "read the worker's log for its position; no skip can be recorded: "
-                "correct what projects it and restart, under another version with `echoplane rebuild`",
+                f"echoplane dead list --tenant {tenant.tenant}; then `dead retry`, once what projects it is "
+                "corrected, or `dead skip` (docs/operations.md)",
             )
         elif tenant.building is not None and tenant.building.dead_letters:
             yield _bad(
@@ -154,7 +154,7 @@ def _check_tenants(status: StatusAnswer) -> Iterator[CheckAnswer]:
                 f"epoch {tenant.building.epoch}, which is being built, waits after commit "
                 f"{tenant.building.cursor} before an event that cannot be projected; epoch {tenant.epoch} "
                 "serves on",
-                "read the worker's log for its position; correct what projects it and restart, or change "
+                f"echoplane dead list --tenant {tenant.tenant}; then `dead retry` or `dead skip`, or change "
                 "the contract that brought this on",
             )
         elif tenant.building is None and tenant.projector not in {"", ours}:

@@ -23,6 +23,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from contracts.dead_wire import SkipBody
 from contracts.erasure_wire import ErasureBody
 from contracts.errors import BadRequest, EchoplaneError, Fault, Forbidden, NotFound
 from contracts.read_wire import PinRequest
@@ -70,6 +71,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
             (AskRequest, "validation"),
             (ErasureBody, "validation"),
             (PinRequest, "validation"),
+            (SkipBody, "validation"),
         ]
         _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")
         document["components"]["schemas"] |= found["$defs"]

@@ -22,6 +22,7 @@ from contracts.wire import (
     TenantAnswer,
 )
 from echoplane._http_calls import authorized, json_body, no_parameters, read_body
+from echoplane._http_dead import add_dead
 from echoplane._http_epochs import add_epochs
 from echoplane._http_erasures import add_erasures
 from echoplane._http_log import add_log
@@ -47,6 +48,7 @@ def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
     _add_events(router, plane, metrics)
     add_log(router, plane)
     add_epochs(router, plane)
+    add_dead(router, plane)
     add_erasures(router, plane)
     add_relations(router, plane)
     add_reads(router, plane)

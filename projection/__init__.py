@@ -8,7 +8,6 @@ Does not promise: freshness. Readers wait for a commit if they need it.
 
 from typing import TYPE_CHECKING
 
-from projection._backlog import Backlog, backlog
 from projection._projector import RuleProjector
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from projection._run import run_projection
     from projection._worker import run_worker
 
-__all__ = ["Backlog", "RuleProjector", "backlog", "run_projection", "run_relay", "run_worker"]
+__all__ = ["RuleProjector", "run_projection", "run_relay", "run_worker"]
 
 
 def __getattr__(name: str) -> object:

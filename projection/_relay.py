@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -78,7 +78,13 @@ class _Memory:
             self.oldest = None
 
 
-def due(outbox: Iterable[tuple[str, int]], sent: dict[str, Sent], *, now_seconds: float) -> dict[str, Sent]:
+def due(
+    outbox: Iterable[tuple[str, int]],
+    sent: dict[str, Sent],
+    *,
+    now_seconds: float,
+    woken: Collection[str] = (),
+) -> dict[str, Sent]:
     """Return what to send now: commits not sent yet, and those sent long enough ago. Pure."""
     found: dict[str, Sent] = {}
     for tenant, commit in outbox:
@@ -86,7 +92,9 @@ def due(outbox: Iterable[tuple[str, int]], sent: dict[str, Sent], *, now_seconds
         if before is None or commit != before.commit:
             found[tenant] = Sent(commit=commit, at_seconds=now_seconds, times=1)
             continue
-        wait_seconds = min(REPEAT_SECONDS * 2.0 ** (before.times - 1), REPEAT_SECONDS_MAX)
+        # Who is woken without a new commit has been freed of what stopped it.
+        repeat_seconds = min(REPEAT_SECONDS * 2.0 ** (before.times - 1), REPEAT_SECONDS_MAX)
+        wait_seconds = SWEEP_SECONDS if tenant in woken else repeat_seconds
         if now_seconds - before.at_seconds >= wait_seconds:
             found[tenant] = Sent(commit=commit, at_seconds=now_seconds, times=min(before.times + 1, 16))
     return found
@@ -121,10 +129,11 @@ async def _relay(db: Database, broker: RedisBroker, stop: asyncio.Event) -> None
     memory = _Memory()
     async with listening(db.relay) as wakes:
         _log.info("relay_started", stream=STREAM)
+        woken: Collection[str] = ()
         while not stop.is_set():
             looked_at = clock()
-            await _sweep(db, broker, client, memory, now_seconds=looked_at)
-            await wakes.wait(timeout_seconds=SWEEP_SECONDS)
+            await _sweep(db, broker, client, memory, now_seconds=looked_at, woken=woken)
+            woken = await wakes.wait(timeout_seconds=SWEEP_SECONDS)
             await asyncio.sleep(max(0.0, looked_at + SWEEP_SECONDS_MIN - clock()))
 
 
@@ -135,6 +144,7 @@ async def _sweep(
     memory: _Memory,
     *,
     now_seconds: float,
+    woken: Collection[str],
 ) -> None:
     outbox = await pending(db)
     memory.keep(tenant for tenant, _ in outbox)
@@ -142,7 +152,7 @@ async def _sweep(
         return
     if await ensure_group(client) or await _is_emptied(client, memory):
         memory.forget()
-    sending = due(outbox, memory.sent, now_seconds=now_seconds)
+    sending = due(outbox, memory.sent, now_seconds=now_seconds, woken=woken)
     for number, (tenant, hint) in enumerate(sending.items()):
         content = f"{now_seconds!r}-{number}"
         entry = await broker.publish(

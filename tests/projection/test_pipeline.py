@@ -6,13 +6,17 @@ import time
 
 from contracts.limits import FOLD_EVENTS_MAX
 from ledger import log
-from projection import RuleProjector, backlog, run_worker
-from projection._relay import REPEAT_SECONDS, REPEAT_SECONDS_MAX, Sent, due
+from projection import RuleProjector, run_worker
+from projection._relay import REPEAT_SECONDS, REPEAT_SECONDS_MAX, SWEEP_SECONDS, Sent, due
 from projection._stream import GROUP, STREAM, ensure_group
 from projection._worker import FOLD_EVENTS_MIN, next_batch
 from tests.projection.conftest import until
 
 PLACES = ("Lyon", "Graz", "Oslo")
+
+
+async def lags(plane):
+    return {one.tenant: one.head - one.cursor for one in await log.standings(plane.db)}
 
 
 async def test_what_is_appended_is_folded_soon(plane):
@@ -28,7 +32,7 @@ async def test_what_is_appended_is_folded_soon(plane):
 
     # The best of several: what others do on the machine is not the plane's.
     assert min(waits) < 1.5
-    assert (await backlog(plane.db)).behind_count == 0
+    assert await lags(plane) == {"acme": 0, "beta": 0}
 
 
 async def test_commits_from_before_any_group_existed_are_folded(plane):
@@ -134,15 +138,13 @@ async def test_poison_stops_its_tenant_alone_and_is_acknowledged_and_seen_in_hea
     await plane.folded("beta")
 
     async def is_stopped():
-        return (await backlog(plane.db)).dead_letters
+        return [one.tenant for one in await log.standings(plane.db) if one.dead_letters] == ["acme"]
 
     await until(is_stopped)
     # Between one repeat of the relay and the next; each is pending while it is tried.
     await plane.acknowledged()
 
-    state = await backlog(plane.db)
-    assert state.stopped_tenants == ("acme",)
-    assert state.lag_commits_max == 2
+    assert await lags(plane) == {"acme": 2, "beta": 0}
 
 
 async def test_a_worker_stops_at_once_when_told(plane):
@@ -184,12 +186,10 @@ async def test_the_group_starts_at_the_beginning_and_is_made_once(plane):
     assert await plane.redis.xreadgroup(GROUP, "test", {STREAM: ">"})
 
 
-async def test_backlog_counts_what_is_not_folded(plane):
+async def test_what_is_not_folded_is_counted_and_waits_to_be_sent(plane):
     await plane.say_many("acme", 4)
 
-    state = await backlog(plane.db)
-
-    assert (state.tenants_count, state.behind_count, state.lag_commits_max) == (2, 1, 4)
+    assert await lags(plane) == {"acme": 4, "beta": 0}
     assert [tenant for tenant, _ in await log.pending(plane.db)] == ["acme"]
 
 
@@ -198,6 +198,9 @@ def test_a_new_commit_is_sent_at_once_and_an_old_one_ever_less_often():
     assert sent == {"t": Sent(commit=1, at_seconds=0.0, times=1)}
     assert due([("t", 1)], sent, now_seconds=REPEAT_SECONDS - 0.01) == {}
     assert due([("t", 2)], sent, now_seconds=0.1)["t"].times == 1
+    # Freed of what stopped it, and not merely told of what was sent just now.
+    assert due([("t", 1)], sent, now_seconds=SWEEP_SECONDS, woken={"t"})
+    assert due([("t", 1)], sent, now_seconds=SWEEP_SECONDS - 0.01, woken={"t"}) == {}
 
     times, now = [], 0.0
     while len(times) < 8:
@@ -230,5 +233,5 @@ async def test_a_backlog_longer_than_a_batch_is_folded_to_its_end(plane):
     plane.start()
     await plane.folded("acme")
 
-    assert (await backlog(plane.db)).lag_commits_max == 0
+    assert (await lags(plane))["acme"] == 0
     assert await plane.digest("acme") == await plane.quiet_digest("acme")
