@@ -176,7 +176,7 @@ def parse_interval(
 
 def format_instant(instant: datetime, *, offset_minutes: int = 0) -> str:
     """Write an instant as ISO 8601 with microseconds only where there are any, never without a zone."""
-    local = instant.astimezone(timezone(timedelta(minutes=offset_minutes)))
+    local = instant.astimezone(timezone(timedelta(minutes=offset_minutes)) if offset_minutes else UTC)
     text = local.isoformat()
     return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
 
