@@ -28,13 +28,8 @@ from ledger._keys import TenantKeys
 from ledger._registrations import Registration, registration_draft
 from ledger._tenants import tenant_keys
 
-# A lock is waited for longer than a fold takes, and shorter than a statement may. A fold that decides
-# a key with a very long history says nothing to the server meanwhile: it must not be taken for one
-# that was left alone, or it would begin again for ever.
-LOCK_TIMEOUT: Final = sa.text(
-    "SELECT set_config('lock_timeout', '30s', true), "
-    "set_config('idle_in_transaction_session_timeout', '10min', true)"
-)
+# A lock is waited for longer than a fold takes, and shorter than a statement may.
+_LOCK_TIMEOUT: Final = sa.text("SELECT set_config('lock_timeout', '30s', true)")
 
 _SERVING: Final = sa.text(
     "SELECT epoch, commit, position, projector_version FROM epoch "
@@ -219,7 +214,7 @@ async def lock_live(conn: AsyncConnection, tenant: str) -> Live:
         NotFound: No such tenant.
         Unavailable: A fold takes too long.
     """
-    await conn.execute(LOCK_TIMEOUT)
+    await conn.execute(_LOCK_TIMEOUT)
     # Whoever begins an epoch comes here first: a row that is new is seen, not waited past.
     await conn.execute(ONE_AT_A_TIME, {"tenant": tenant})
     rows = {row.state: row for row in await conn.execute(_LIVE, {"tenant": tenant})}

@@ -25,7 +25,6 @@ from ledger._database import Database
 from ledger._decisions import skipped_in
 from ledger._digest import ledger_digest
 from ledger._epochs import (
-    LOCK_TIMEOUT,
     Begun,
     begin_epoch,
     building_epoch,
@@ -37,6 +36,7 @@ from ledger._folded import add_tombstones, write_folded
 from ledger._folding import Folding
 from ledger._garbage import uncollected
 from ledger._grants import check_right
+from ledger._lease import CURSOR, FOLD_WAIT_SECONDS, begin_fold, end_overdue_folds, leased
 from ledger._poison import DeadLetter, Skipped, bury, dead_letters, error_name, forget_passed, skip_event
 from ledger._registrations import CONTRACT
 from ledger._registry import ContractReceipt, contracts_at, register_contract, store_contract
@@ -47,6 +47,7 @@ from ledger._world import Reader
 
 __all__ = [
     "CONTRACT",
+    "CURSOR",
     "Begun",
     "ClaimsReport",
     "ContractReceipt",
@@ -56,6 +57,7 @@ __all__ = [
     "begin_epoch",
     "dead_letters",
     "drop_epoch",
+    "end_overdue_folds",
     "fold",
     "ledger_digest",
     "register_contract",
@@ -114,7 +116,24 @@ class FoldReport:
         return self.commit >= self.head and self.building is None
 
 
-async def fold(db: Database, tenant: str, projector: Projector, *, events_max: int) -> FoldReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folder:
+    """Whose log is folded by which projector, and how long another that does the same is waited for."""
+
+    db: Database
+    tenant: str
+    projector: Projector
+    wait_seconds: float
+
+
+async def fold(
+    db: Database,
+    tenant: str,
+    projector: Projector,
+    *,
+    events_max: int,
+    wait_seconds: float = FOLD_WAIT_SECONDS,
+) -> FoldReport:
     """
     Fold whole commits after the cursor, up to `events_max` events (one commit at least).
 
@@ -127,16 +146,18 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
         tenant: Whose log.
         projector: Reads claims out of events; pure.
         events_max: Events folded in this one transaction.
+        wait_seconds: How long another fold of the tenant is waited for.
 
     Raises:
         NotFound: No such tenant.
         Poisoned: An event cannot be folded. What stands before it is; it is in `dead_letter`.
         OtherProjector: The epoch was begun by another version of the projector.
-        Unavailable: The database is down, or another fold of the tenant holds the cursor.
+        Unavailable: The database is down; or, as its part `CURSOR`, another fold of the tenant goes on.
     """
+    folder = _Folder(db=db, tenant=tenant, projector=projector, wait_seconds=wait_seconds)
     report: FoldReport | None = None
     try:
-        report = await _fold_epoch(db, tenant, projector, events_max=events_max, building=None)
+        report = await _fold_epoch(folder, events_max=events_max, building=None)
     except (Poisoned, OtherProjector):
         if await building_epoch(db, tenant) is None:
             raise
@@ -144,7 +165,7 @@ async def fold(db: Database, tenant: str, projector: Projector, *, events_max: i
         return report
     # At once, and not in the next call: a log that grows all the time would always leave that something
     # to fold for the serving epoch.
-    return await _build(db, tenant, projector, events_max=events_max, beside=report)
+    return await _build(folder, events_max=events_max, beside=report)
 
 
 async def retry_event(
@@ -165,10 +186,11 @@ async def retry_event(
     waiting = [one for one in await dead_letters(db, tenant) if one.position == position]
     if not waiting:
         raise NotFound(what="dead letter")
+    folder = _Folder(db=db, tenant=tenant, projector=projector, wait_seconds=FOLD_WAIT_SECONDS)
     for one in waiting:
         building = one.epoch if one.is_building else None
         try:
-            await _fold_epoch(db, tenant, projector, events_max=1, building=building)
+            await _fold_epoch(folder, events_max=1, building=building)
         except Poisoned:
             continue
     db.waker.wake(tenant)
@@ -176,31 +198,25 @@ async def retry_event(
     return still[0] if still else None
 
 
-async def _build(
-    db: Database, tenant: str, projector: Projector, *, events_max: int, beside: FoldReport | None
-) -> FoldReport:
+async def _build(folder: _Folder, *, events_max: int, beside: FoldReport | None) -> FoldReport:
     """Fold the epoch that is being built, and report it with what was folded of the serving one."""
-    building = await building_epoch(db, tenant)
+    building = await building_epoch(folder.db, folder.tenant)
     events_max = min(events_max, BUILDING_EVENTS_MAX)
-    built = await _fold_epoch(db, tenant, projector, events_max=events_max, building=building)
+    built = await _fold_epoch(folder, events_max=events_max, building=building)
     if beside is None or not beside.events:
         return built
     return replace(beside, building=built.building, built=built)
 
 
-async def _fold_epoch(
-    db: Database, tenant: str, projector: Projector, *, events_max: int, building: int | None
-) -> FoldReport:
+async def _fold_epoch(folder: _Folder, *, events_max: int, building: int | None) -> FoldReport:
     """Fold one epoch: one that is being built, else, or where it is no more, the serving one."""
     try:
         with uncollected():
-            report, poison = await _fold(db, tenant, projector, events_max=events_max, building=building)
+            report, poison = await _fold(folder, events_max=events_max, building=building)
     except _WRITING_FAILED as error:
-        report, poison = await _fold_singly(
-            db, tenant, projector, events_max=events_max, building=building, error=error
-        )
+        report, poison = await _fold_singly(folder, events_max=events_max, building=building, error=error)
     if poison is not None:
-        await bury(db, tenant, report.epoch, position=poison.position, error=poison.error)
+        await bury(folder.db, folder.tenant, report.epoch, position=poison.position, error=poison.error)
         raise Poisoned(epoch=report.epoch, position=poison.position, error=poison.error)
     return report
 
@@ -211,30 +227,24 @@ _WRITING_FAILED: Final = (DataError, IntegrityError, ProgrammingError, ValueErro
 
 
 async def _fold_singly(
-    db: Database,
-    tenant: str,
-    projector: Projector,
-    *,
-    events_max: int,
-    building: int | None,
-    error: Exception,
+    folder: _Folder, *, events_max: int, building: int | None, error: Exception
 ) -> tuple[FoldReport, Poison | None]:
-    """Fold commit by commit, to find the one that cannot be: its first event is the poison."""
+    """Fold commit by commit, to find the one that cannot be, and which of its events is the poison."""
     done: FoldReport | None = None
     events = claims = 0
     while done is None or (events < events_max and done.commit < done.head):
         try:
-            done, poison = await _fold(db, tenant, projector, events_max=1, building=building)
+            done, poison = await _fold(folder, events_max=1, building=building)
         except _WRITING_FAILED as again:
             error = again
-            async with db.tenant(tenant) as conn:
-                cursor = await cursor_of(conn, tenant, building)
+            async with folder.db.tenant(folder.tenant) as conn:
+                cursor = await cursor_of(conn, folder.tenant, building)
             report = FoldReport(
-                tenant=tenant, epoch=cursor.epoch, commit=cursor.commit, head=cursor.commit + 1,
+                tenant=folder.tenant, epoch=cursor.epoch, commit=cursor.commit, head=cursor.commit + 1,
                 events=events, claims=claims, unplaced=0, refused_contracts=0, skipped=0,
                 building=building, built=None,
             )  # fmt: skip
-            position = await _culprit(db, tenant, projector, building=building, after=cursor.position)
+            position = await _culprit(folder, building=building, after=cursor.position)
             return report, Poison(position=position, error=error_name(error))
         events, claims = events + done.events, claims + done.claims
         if poison is not None:
@@ -246,21 +256,19 @@ class _Rehearsed(Exception):
     """A fold that was only tried, to be rolled back."""
 
 
-async def _culprit(
-    db: Database, tenant: str, projector: Projector, *, building: int | None, after: int
-) -> int:
+async def _culprit(folder: _Folder, *, building: int | None, after: int) -> int:
     """
     Return the position of the first event of the next commit that it cannot be folded with.
 
     Written together, a commit does not say which of its events is at fault: its beginnings are tried.
     """
-    async with db.tenant(tenant) as conn:
-        last = (await conn.execute(_COMMIT_END, {"tenant": tenant, "after": after})).scalar_one()
+    async with folder.db.tenant(folder.tenant) as conn:
+        last = (await conn.execute(_COMMIT_END, {"tenant": folder.tenant, "after": after})).scalar_one()
     good, bad = after, last
     while bad - good > 1:
         middle = (good + bad) // 2
         try:
-            await _fold(db, tenant, projector, events_max=1, building=building, until=middle)
+            await _fold(folder, events_max=1, building=building, until=middle)
         except _Rehearsed:
             good = middle
         except _WRITING_FAILED:
@@ -269,19 +277,15 @@ async def _culprit(
 
 
 async def _fold(
-    db: Database,
-    tenant: str,
-    projector: Projector,
-    *,
-    events_max: int,
-    building: int | None,
-    until: int | None = None,
+    folder: _Folder, *, events_max: int, building: int | None, until: int | None = None
 ) -> tuple[FoldReport, Poison | None]:
     """Fold in one transaction; with `until`, up to that position, and only to see whether it can be done."""
-    async with db.tenant(tenant) as conn:
-        keys = await tenant_keys(db, tenant, conn)
-        await conn.execute(LOCK_TIMEOUT)
-        cursor = await cursor_of(conn, tenant, building)
+    tenant, projector = folder.tenant, folder.projector
+    async with folder.db.tenant(tenant) as conn:
+        keys = await tenant_keys(folder.db, tenant, conn)
+        with leased():
+            await begin_fold(conn, wait_seconds=folder.wait_seconds)
+            cursor = await cursor_of(conn, tenant, building)
         _refuse_other_version(cursor, projector)
         at = {"tenant": tenant, "epoch": cursor.epoch, "position": cursor.position}
         head = (await conn.execute(_HEAD, at)).one()

@@ -15,13 +15,15 @@ import structlog
 from faststream.redis import RedisBroker
 from redis.exceptions import ResponseError
 
+from contracts.limits import FOLD_LEASE_SECONDS
+
 STREAM: Final = "echoplane:commits"
 GROUP: Final = "projection"
 
 READ_BLOCK_MS: Final = 5_000
 READ_MESSAGES_MAX: Final = 64
 """Wake-ups taken in one read; several of one tenant are one."""
-LEASE_MS: Final = 150_000
+LEASE_MS: Final = FOLD_LEASE_SECONDS * 1_000
 """A message that long unacknowledged belonged to a worker that is gone."""
 CLAIM_POLL_MS: Final = 10_000
 SOCKET_TIMEOUT_SECONDS: Final = 20.0

@@ -20,10 +20,10 @@ from faststream.redis.subscriber.usecases import LogicSubscriber
 from redis.exceptions import RedisError
 
 from contracts.errors import Fault, Incorrect, Poisoned, Unavailable
-from contracts.limits import FOLD_EVENTS_MAX
+from contracts.limits import FOLD_EVENTS_MAX, FOLD_LEASE_SECONDS
 from contracts.ports import Projector
 from ledger.log import Database
-from ledger.write import fold
+from ledger.write import CURSOR, end_overdue_folds, fold
 from projection._relay import RETRY_SECONDS, SWEEP_SECONDS, wait_for
 from projection._stream import (
     CLAIM_POLL_MS,
@@ -50,6 +50,8 @@ as much as one of many, so small batches are no cure for it.
 """
 FOLD_EVENTS_MIN: Final = 64
 FOLD_EVENTS_FIRST: Final = 256
+WAIT_SECONDS: Final = 0.25
+"""How long another worker's fold of a tenant is waited for before the next tenant has its turn."""
 TURN_SECONDS: Final = 2.0
 """How long one batch of wake-ups may fold before tenants with more go to the end of the queue."""
 STOP_SECONDS: Final = 10.0
@@ -67,8 +69,8 @@ As a rule it takes a second; so long only where the group is lost while a fold r
 # The relay sends everything again while the worker notices, lets its fold end and begins a new life.
 assert SWEEP_SECONDS + WATCH_SECONDS + STOP_SECONDS + 2 * START_SECONDS < HEAL_SECONDS
 
-# A live handler's messages must not be claimed by another worker.
-assert HANDLER_SECONDS * 1_000 < LEASE_MS
+# A live handler's messages must not be claimed by another worker, nor its fold be cut off.
+assert HANDLER_SECONDS < FOLD_LEASE_SECONDS
 
 _log = structlog.get_logger(__name__)
 
@@ -146,6 +148,7 @@ class _Worker:
                 return
             if clock() - pinged_at >= PING_SECONDS:
                 await client.ping()
+                await self._end_overdue()
                 pinged_at = clock()
 
     async def _take_back(self, client: Any) -> None:  # noqa: ANN401 — redis-py's client types differ by version
@@ -160,6 +163,13 @@ class _Worker:
                     if hint:
                         await client.xadd(STREAM, hint, maxlen=STREAM_MESSAGES_MAX)
                 await client.xack(STREAM, GROUP, *(entry for entry, _ in left))
+
+    async def _end_overdue(self) -> None:
+        """Cut off workers that stand still in a fold, whosever they are: their tenants are ours by then."""
+        with contextlib.suppress(Unavailable):
+            ended = await end_overdue_folds(self.db, lease_seconds=FOLD_LEASE_SECONDS)
+            if ended:
+                _log.warning("folds_cut_off", consumer=self.consumer, folds_count=ended)
 
     async def handle(self, body: list[Any]) -> None:
         """
@@ -210,8 +220,13 @@ class _Worker:
         started = clock()
         log = _log.bind(tenant=tenant, consumer=self.consumer)
         try:
-            report = await fold(self.db, tenant, self.projector, events_max=self.events_max)
+            report = await fold(
+                self.db, tenant, self.projector, events_max=self.events_max, wait_seconds=WAIT_SECONDS
+            )
         except Unavailable as error:
+            if error.part == CURSOR:
+                # Whoever folds it may not have seen what this message is about: it comes round again.
+                return False
             log.warning("fold_unavailable", part=error.part, reason=error.reason)
             return None
         except Poisoned as error:

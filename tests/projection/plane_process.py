@@ -1,16 +1,49 @@
-"""A worker as a process of its own, to be killed. Arguments: plane URL, relay URL, Redis URL, consumer."""
+"""
+A worker as a process of its own, to be killed or to stop itself in the middle.
+
+Arguments: plane URL, relay URL, Redis URL, consumer, seconds of its lease (0: the usual), and how many
+events it projects before it stops itself, as a frozen machine would (-1: never).
+"""
 
 import asyncio
+import os
 import signal
 import sys
 from datetime import UTC, datetime
 
+import projection._worker
 from ledger import log
 from projection import RuleProjector, run_projection
 
 
+class Freezing(RuleProjector):
+    """Stands still in the middle of a fold, once, until somebody sends SIGCONT."""
+
+    def __init__(self, events_count):
+        super().__init__()
+        self.left_count = events_count
+
+    def project(self, event):
+        if self.left_count == 0:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        self.left_count -= 1
+        return super().project(event)
+
+
+def shorten(lease_seconds):
+    """Wait less for what is given up after a lease; every other time stays as it is."""
+    worker = projection._worker
+    worker.FOLD_LEASE_SECONDS = lease_seconds
+    worker.LEASE_MS = round(lease_seconds * 1_000)
+    worker.CLAIM_POLL_MS = 200
+    worker.PING_SECONDS = 0.2
+    worker.WATCH_SECONDS = 0.1
+
+
 async def main():
-    plane_url, relay_url, redis_url, consumer = sys.argv[1:]
+    plane_url, relay_url, redis_url, consumer, lease_seconds, events_count = sys.argv[1:]
+    if float(lease_seconds):
+        shorten(float(lease_seconds))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     db = log.open_database(
@@ -19,7 +52,7 @@ async def main():
         master_key=bytes(range(32)),
         clock=lambda: datetime(2026, 3, 1, tzinfo=UTC),
     )
-    await run_projection(db, redis_url, RuleProjector(), consumer=consumer, stop=stop)
+    await run_projection(db, redis_url, Freezing(int(events_count)), consumer=consumer, stop=stop)
     await db.close()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from projection._stream import LEASE_MS, STREAM
+from ledger import log
+from projection._stream import STREAM
 from tests.projection.conftest import until
 
 SCRIPT = Path(__file__).with_name("plane_process.py")
@@ -21,10 +22,11 @@ def spawn(database, redis_url, tmp_path):
     """Start worker processes, and see to it that none is left."""
     started = []
 
-    def start(consumer):
+    def start(consumer, *, lease_seconds=0, frozen_after=-1):
         with (tmp_path / f"{consumer}.log").open("ab") as log_file:
             process = subprocess.Popen(
-                [sys.executable, str(SCRIPT), database.plane, database.relay, redis_url, consumer],
+                [sys.executable, str(SCRIPT), database.plane, database.relay, redis_url, consumer,
+                 str(lease_seconds), str(frozen_after)],
                 cwd=ROOT, stdout=log_file, stderr=log_file,
             )  # fmt: skip
         started.append(process)
@@ -103,7 +105,6 @@ async def test_a_worker_that_stands_still_does_not_hold_up_another(plane, spawn)
     assert await plane.digest("acme") == await plane.quiet_digest("acme")
 
 
-@pytest.mark.slow
 async def test_what_a_frozen_worker_holds_is_claimed_after_the_lease(plane, spawn):
     frozen = spawn("frozen")
     await plane.say("acme", "I live in Lyon.")
@@ -118,9 +119,73 @@ async def test_what_a_frozen_worker_holds_is_claimed_after_the_lease(plane, spaw
     await plane.redis.xadd(STREAM, (await plane.redis.xrange(STREAM, count=1))[0][1])
     assert await plane.pending() == 1
 
-    spawn("other")
+    spawn("other", lease_seconds=1)
 
-    await plane.acknowledged(seconds=LEASE_MS / 1_000 + 40)
+    await plane.acknowledged()
+
+
+async def is_stopped(worker):
+    return psutil.Process(worker.pid).status() == psutil.STATUS_STOPPED
+
+
+async def test_a_worker_that_is_frozen_in_its_fold_is_cut_off_and_writes_nothing_when_it_wakes(
+    plane, spawn, tmp_path
+):
+    await plane.say_together("acme", ["I live in Lyon.", "I like tea."], number=0)
+    frozen = spawn("frozen", frozen_after=1)
+    await until(lambda: is_stopped(frozen))
+    assert await claims_count(plane) == 0
+
+    spawn("other", lease_seconds=1)
+    await plane.folded("acme")
+    before = await plane.digest("acme")
+    frozen.send_signal(signal.SIGCONT)
+
+    async def has_noticed():
+        return b"fold_unavailable" in (tmp_path / "frozen.log").read_bytes()
+
+    await until(has_noticed)
+    assert await plane.digest("acme") == before
+    await plane.say("acme", "I moved to Graz.")
+    await plane.folded("acme")
+    assert await plane.digest("acme") == await plane.quiet_digest("acme")
+
+
+async def test_other_tenants_are_folded_while_one_is_held_by_a_frozen_worker(plane, spawn):
+    await plane.say("acme", "I live in Lyon.")
+    frozen = spawn("frozen", frozen_after=0)
+    await until(lambda: is_stopped(frozen))
+
+    await plane.say_many("beta", 5)
+    spawn("other")
+    await plane.folded("beta")
+
+    assert await claims_count(plane) == 0
+    frozen.send_signal(signal.SIGCONT)
+    await plane.folded("acme")
+    for tenant in ("acme", "beta"):
+        assert await plane.digest(tenant) == await plane.quiet_digest(tenant)
+
+
+async def test_three_workers_fold_four_tenants_each_in_order_though_one_is_killed(plane, spawn):
+    tenants = ("acme", "beta", "gamma", "delta")
+    for tenant in tenants[2:]:
+        await log.create_tenant(plane.db, tenant)
+    first, *_ = [spawn(f"w{number}") for number in range(3)]
+    writing = asyncio.gather(*(plane.say_many(tenant, 15) for tenant in tenants))
+
+    async def is_begun():
+        return await claims_count(plane) > 0
+
+    await until(is_begun)
+    first.kill()
+    first.wait(timeout=10)
+    await writing
+
+    for tenant in tenants:
+        await plane.folded(tenant)
+    for tenant in tenants:
+        assert await plane.digest(tenant) == await plane.quiet_digest(tenant)
 
 
 @pytest.mark.slow
