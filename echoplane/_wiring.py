@@ -53,7 +53,7 @@ from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
 from ledger import log as ledger_log
 from ledger.log import EpochState, list_epochs
-from ledger.resolve import pin, registered_contracts, resolve, usual_contract, verify_cells
+from ledger.resolve import pin, registered_contracts, resolve_at, usual_contract, verify_cells
 from ledger.write import register_contract, verify_claims
 from packing import ApproximateCounter
 from projection import RuleProjector
@@ -161,10 +161,8 @@ class Plane:
         return replace(request, min_commit=max(epochs[0].head, request.min_commit or 0))
 
     async def resolve(self, tenant: str, entity: str, relation: str, request: ViewRequest) -> ResolveAnswer:
-        view = await pin(self.database, tenant, request, wait_ms=self.wait_ms)
-        async with self.database.snapshot(tenant) as connection:
-            keys = await ledger_log.tenant_keys(self.database, tenant, connection)
-            return resolve_answer(await resolve(connection, keys, view, entity, relation))
+        found = await resolve_at(self.database, tenant, request, entity, relation, wait_ms=self.wait_ms)
+        return resolve_answer(found)
 
     async def register_contract(
         self, tenant: str, contract: RelationContract, *, new_epoch: bool

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +21,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+from sqlalchemy.util import greenlet_spawn
 
 from contracts import limits
 from contracts.ports import Clock
@@ -55,6 +56,7 @@ class Database:
     """
 
     plane: AsyncEngine
+    reads: AsyncEngine
     relay: AsyncEngine
     ring: KeyRing = field(repr=False)
     clock: Clock
@@ -92,6 +94,27 @@ class Database:
                 await connection.execute(_SET_TENANT, {"tenant": tenant})
                 yield connection
 
+    async def rows(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
+        """
+        Return what a query returns that names its tenant itself: in one round trip, of one instant.
+
+        Past SQLAlchemy's own execution, which takes as long as the server does.
+
+        Raises:
+            Unavailable: The server is down or busy.
+        """
+        with translated():
+            pooled = await self.reads.raw_connection()
+            driver: Any = pooled.driver_connection
+            try:
+                cursor = driver.cursor(binary=True)
+                # The server plans it once for each connection, not each time.
+                await cursor.execute(statement, parameters, prepare=True)
+                rows: Sequence[Any] = await cursor.fetchall()
+            finally:
+                await greenlet_spawn(_give_back, pooled, is_lost=driver.closed)
+        return rows
+
     @asynccontextmanager
     async def across_tenants(self) -> AsyncIterator[AsyncConnection]:
         """Open a read-only transaction of the relay's role: numbers and states of every tenant."""
@@ -104,6 +127,7 @@ class Database:
         await self.appends.close()
         await self.waker.close()
         await self.plane.dispose()
+        await self.reads.dispose()
         await self.relay.dispose()
 
 
@@ -132,6 +156,7 @@ def open_database(
     relay = _engine(relay_url, name="echoplane_relay", more="-c synchronous_commit=off")
     return Database(
         plane=_engine(plane_url, name="echoplane_plane", more=""),
+        reads=_engine(plane_url, name="echoplane_reads", more="", alone=True),
         relay=relay,
         ring=key_ring(master_key),
         clock=clock,
@@ -180,7 +205,14 @@ def _ask_after_idling(engine: AsyncEngine) -> None:
     event.listen(engine.sync_engine, "checkout", taken)
 
 
-def _engine(url: str, *, name: str, more: str) -> AsyncEngine:
+def _give_back(pooled: PoolProxiedConnection, *, is_lost: bool) -> None:
+    if is_lost:
+        pooled.invalidate()
+    pooled.close()
+
+
+def _engine(url: str, *, name: str, more: str, alone: bool = False) -> AsyncEngine:
+    """Make a pool; `alone` is one of statements that each are a transaction of their own."""
     options = (
         f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS} "
         f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c TimeZone=UTC {more}"
@@ -193,6 +225,11 @@ def _engine(url: str, *, name: str, more: str) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=POOL_WAIT_SECONDS,
         connect_args={"options": options, "application_name": name, "connect_timeout": CONNECT_SECONDS},
+        isolation_level="AUTOCOMMIT" if alone else None,
+        # Nothing is left open then that a connection would have to be rid of. The one that was used last
+        # has every plan at hand.
+        pool_reset_on_return=None if alone else "rollback",
+        pool_use_lifo=alone,
     )
     _ask_after_idling(engine)
     return engine

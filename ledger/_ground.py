@@ -50,9 +50,14 @@ async def ground_of(reader: Reader, stand: Stand) -> Ground:
     return Ground(contracts=contracts, merges=merges, has_tombstones=stand.has_tombstones)
 
 
+def contracts_kept(keys: TenantKeys, digest: bytes) -> Contracts | None:
+    """Return the contracts of that digest; None where they were not read yet."""
+    return _KEPT.setdefault(keys, {}).get(digest)
+
+
 async def _contracts(reader: Reader, stand: Stand) -> Contracts:
     kept = _KEPT.setdefault(reader.keys, {})
-    found = kept.get(stand.contracts)
+    found = contracts_kept(reader.keys, stand.contracts)
     if found is None:
         found = await reader.contracts()
         while len(kept) >= CONTRACTS_KEPT_MAX:

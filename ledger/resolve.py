@@ -16,8 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.identity import IDENTITY
 from contracts.resolutions import KeyResolution, ResolvedSet
-from contracts.views import View
+from contracts.views import View, ViewRequest
 from ledger._contracts_read import registered_contracts, usual_contract
+from ledger._database import Database
 from ledger._deciding import Decided, decide
 from ledger._found import found_on
 from ledger._ground import ground_of
@@ -27,8 +28,10 @@ from ledger._keys import TenantKeys
 from ledger._names import claimed_on, first_users
 from ledger._occurred import occurred
 from ledger._pin import pin
+from ledger._plain import plain_at, read_plain
 from ledger._reads_diff import Change, Difference, Stand, diff
 from ledger._reads_join import Joined, Pair, join
+from ledger._tenants import tenant_keys
 from ledger._verify_cells import CellsReport, verify_cells
 from ledger._views import PinnedView, pin_view, pinned_view, pinned_views, unpin_view
 from ledger._world import Key, Reader
@@ -59,6 +62,7 @@ __all__ = [
     "pinned_views",
     "registered_contracts",
     "resolve",
+    "resolve_at",
     "resolve_many",
     "timeline",
     "unpin_view",
@@ -86,20 +90,48 @@ async def resolve(
     return (await resolve_many(conn, keys, view, [(entity, relation)]))[0]
 
 
+async def resolve_at(
+    db: Database, tenant: str, request: ViewRequest, entity: str, relation: str, *, wait_ms: int
+) -> KeyResolution:
+    """
+    Pin a view and return what a key has at it: of most keys in one call to the database.
+
+    Raises:
+        NotFound: No such tenant.
+        NotYet: The generation or commit asked for is not folded within the wait.
+        Poisoned: Nor will it be: an event that cannot be folded stops the epoch before it.
+        EpochDropped: The epoch asked for is there no more.
+        IntegrityFault: A claim, contract or cell that was read is not what was written.
+    """
+    keys = await tenant_keys(db, tenant)
+    found = None if relation in IDENTITY else await read_plain(db, keys, request, (entity, relation))
+    if found is not None:
+        return found
+    view = await pin(db, tenant, request, wait_ms=wait_ms)
+    async with db.snapshot(tenant) as conn:
+        return await resolve(conn, keys, view, entity, relation)
+
+
 async def resolve_many(
-    conn: AsyncConnection, keys: TenantKeys, view: View, wanted: Sequence[Key]
+    conn: AsyncConnection, keys: TenantKeys, view: View, wanted: Sequence[Key], *, lists: bool = True
 ) -> list[KeyResolution]:
     """
     Return what several keys have at one view, in the order given.
 
+    Without `lists`, of most keys only what stands comes, with the claim that it was first said by.
+
     Raises:
         IntegrityFault: A claim, contract or cell that was read is not what was written.
     """
-    if not wanted:
-        return []
-    reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
-    decided = await decide(reader, view, [key for key in wanted if key[1] not in IDENTITY])
-    return [_answer(decided, view, key, veil=reader.graves.veil(key)[0]) for key in wanted]
+    keyed = list(dict.fromkeys(key for key in wanted if key[1] not in IDENTITY))
+    found = await plain_at(conn, keys, view, keyed, lists=lists)
+    rest = [key for key in wanted if key not in found]
+    if rest:
+        reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
+        decided = await decide(reader, view, [key for key in rest if key[1] not in IDENTITY])
+        for key in rest:
+            found[key] = _answer(decided, view, key, veil=reader.graves.veil(key)[0])
+    return [found[key] for key in wanted]
 
 
 def _answer(decided: Decided, view: View, key: Key, *, veil: str) -> KeyResolution:

@@ -37,12 +37,56 @@ CREATE INDEX claim_acting ON claim (tenant, epoch, entity, relation, position, o
 ALTER TABLE reach ADD COLUMN position BIGINT NOT NULL, ADD COLUMN acts BOOLEAN NOT NULL;
 CREATE INDEX reach_acting ON reach (tenant, epoch, entity, relation, position) WHERE acts;
 
+-- Where a cell can stand that holds a cut: 0, the cut, and what is above it, up to the root of the tree
+-- that holds every folded commit. At the newest one it stands at 0.
+CREATE FUNCTION echoplane_nodes(p_cut bigint, p_folded bigint) RETURNS bigint[]
+LANGUAGE plpgsql IMMUTABLE
+AS $function$
+DECLARE
+    v_nodes bigint[] := ARRAY[0];
+    v_level integer := 1;
+BEGIN
+    IF p_cut > 0 AND p_cut < p_folded THEN
+        v_nodes := v_nodes || p_cut;
+        WHILE p_folded >> v_level > 0 LOOP
+            v_nodes := v_nodes || (((p_cut >> v_level) | 1) << v_level);
+            v_level := v_level + 1;
+        END LOOP;
+    END IF;
+    RETURN v_nodes;
+END
+$function$;
+
+-- What every key hangs on at a cut: a digest of the contracts, whether there are claims about who is one
+-- with whom, and whether anything was erased that left a tombstone.
+CREATE FUNCTION echoplane_stand(
+    p_tenant text, p_epoch integer, p_cut bigint, p_last bigint,
+    OUT contracts bytea, OUT has_identity boolean, OUT has_tombstones boolean
+)
+LANGUAGE plpgsql STABLE
+AS $function$
+#variable_conflict use_column
+BEGIN
+    contracts := (
+        SELECT sha256(coalesce(string_agg(
+            convert_to(format('%s %s ', r.relation, r.commit), 'UTF8') || r.contract || r.seal, ''
+            ORDER BY r.relation
+        ), '')) FROM relation AS r WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.commit <= p_cut
+    );
+    has_identity := EXISTS (
+        SELECT FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch
+            AND c.relation IN ('same_as', 'not_same_as') AND c.position <= p_last
+    );
+    has_tombstones := EXISTS (SELECT FROM tombstone AS t WHERE t.tenant = p_tenant);
+END
+$function$;
+
 -- Everything that the answers of some keys at one cut and instant are made from, in one call:
 --   stand   a digest of the contracts (`claim_id`), whether there are claims about who is one with whom
 --           (`amount`), and whether anything was erased that left a tombstone (`position`)
 --   count   how many lines of a key are in a state there
 --   cell    what a line has there; at most `p_cells` a key, those with a value before the others;
---           `amount` is 1 where the line has a tail
+--           `amount` is 1 where the line's tail ends by saying that it is plain
 --   own     the newest claims on the key up to the cut, one more than `p_claims` if there are more
 --   acting  where there are more: older ones that act on others, so many that with its own there is
 --           one more than `p_claims`, if there are more
@@ -66,20 +110,16 @@ DECLARE
     v_folded bigint := (SELECT e.commit FROM epoch AS e WHERE e.tenant = p_tenant AND e.epoch = p_epoch);
     v_last bigint := (SELECT c.first_position + c.event_count - 1 FROM commit AS c
                       WHERE c.tenant = p_tenant AND c.commit = p_cut);
-    v_nodes bigint[];
+    v_nodes bigint[] := echoplane_nodes(p_cut, v_folded);
+    v_stand record := echoplane_stand(p_tenant, p_epoch, p_cut, v_last);
 BEGIN
-    -- 0, q, and what stands above q, up to the root of the tree that holds every folded commit.
-    v_nodes := ARRAY(
-        SELECT 0::bigint UNION ALL
-        SELECT ((p_cut >> level) | 1) << level FROM generate_series(0, 62) AS level
-        WHERE p_cut > 0 AND (level = 0 OR v_folded >> level > 0)
-    );
     RETURN QUERY
     WITH wanted AS MATERIALIZED (
         SELECT u.n, u.entity, u.relation
         FROM unnest(p_entities, p_relations) WITH ORDINALITY AS u (entity, relation, n)
     ), found AS MATERIALIZED (
-        SELECT w.n, l.part, l.tail IS NOT NULL AS plain, c.valid, c.known, c.state, c.claims, c.seal
+        SELECT w.n, l.part, convert_from(l.tail, 'UTF8') LIKE '%,true]' AS plain, c.valid, c.known, c.state,
+            c.claims, c.seal
         FROM wanted AS w CROSS JOIN LATERAL (
             SELECT l.line, l.part, l.tail FROM line AS l
             WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
@@ -123,17 +163,7 @@ BEGIN
     )
     SELECT 'stand', NULL::bigint, NULL::text, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
         NULL::bigint, NULL::text, NULL::bytea[],
-        (EXISTS (
-            SELECT FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch
-                AND c.relation IN ('same_as', 'not_same_as') AND c.position <= v_last
-        ))::integer::bigint,
-        (
-            SELECT sha256(coalesce(string_agg(
-                convert_to(format('%s %s ', r.relation, r.commit), 'UTF8') || r.contract || r.seal, ''
-                ORDER BY r.relation
-            ), '')) FROM relation AS r WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.commit <= p_cut
-        ),
-        (EXISTS (SELECT FROM tombstone AS t WHERE t.tenant = p_tenant))::integer::bigint,
+        v_stand.has_identity::integer::bigint, v_stand.contracts, v_stand.has_tombstones::integer::bigint,
         NULL::integer, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::text, NULL::bytea, NULL::bytea
     UNION ALL
     SELECT 'count', f.n, NULL, NULL, NULL, NULL, NULL, f.state, NULL, count(*), NULL, NULL, NULL, NULL, NULL,
@@ -182,5 +212,125 @@ BEGIN
 END
 $function$;
 
-REVOKE ALL ON FUNCTION echoplane_found FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION echoplane_found TO echoplane_plane;
+-- What most reads need, in one call: the view that is asked for, and what keys have at it whose claims are
+-- all states that replace each other, and on which nothing acts.
+--   view   the epoch and its `state`; `known_from` its newest commit, `known_to` the cut, `valid_from` what
+--          "now" is; of what stands there `claim_id`, `amount` and `position` as below. None of no tenant
+--   plain  what such a key has at the instant, beside the first claim that it names
+--   own    the newest claims on such a key up to the cut, one more than `p_claims` if there are more
+-- What is not given is the newest. Of an epoch that is not there, or not so far, there is the view alone.
+CREATE FUNCTION echoplane_read(
+    p_tenant text, p_epoch integer, p_commit bigint, p_known_at timestamptz, p_at timestamptz,
+    p_now timestamptz, p_entities text[], p_relations text[], p_claims integer
+) RETURNS TABLE (
+    kind text, key bigint, part text, valid_from timestamptz, valid_to timestamptz, known_from bigint,
+    known_to bigint, state text, claims bytea[], seal bytea, amount bigint, epoch integer,
+    claim_id bytea, "position" bigint, ordinal integer, commit bigint, event_id text, entity text,
+    relation text, stance text, body bytea, claim_seal bytea
+)
+LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, public, pg_temp SET plan_cache_mode = force_generic_plan
+AS $function$
+#variable_conflict use_column
+DECLARE
+    v_folded bigint;
+    v_cut bigint;
+    v_last bigint;
+    v_at timestamptz;
+    v_known timestamptz;
+    v_stand record;
+    v_nodes bigint[];
+BEGIN
+    PERFORM set_config('echoplane.tenant', p_tenant, true);
+    SELECT h.recorded_at INTO valid_from FROM head AS h WHERE h.tenant = p_tenant;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    -- A clock that stepped back must not hide what was just written.
+    valid_from := greatest(valid_from, p_now);
+    v_at := coalesce(p_at, valid_from);
+    v_known := coalesce(p_known_at, valid_from);
+    IF p_epoch IS NULL THEN
+        SELECT e.epoch, e.commit, e.state INTO epoch, v_folded, state
+        FROM epoch AS e WHERE e.tenant = p_tenant AND e.state = 'serving';
+    ELSE
+        SELECT e.epoch, e.commit, e.state INTO epoch, v_folded, state
+        FROM epoch AS e WHERE e.tenant = p_tenant AND e.epoch = p_epoch;
+    END IF;
+    -- Recorded times ascend with the commits; they are what an early one is found by.
+    SELECT c.commit, c.first_position + c.event_count - 1 INTO v_cut, v_last FROM commit AS c
+    WHERE c.tenant = p_tenant AND c.recorded_at <= v_known
+    ORDER BY c.recorded_at DESC LIMIT 1;
+    IF v_cut > coalesce(p_commit, v_folded) THEN
+        v_cut := coalesce(p_commit, v_folded);
+        SELECT c.first_position + c.event_count - 1 INTO v_last FROM commit AS c
+        WHERE c.tenant = p_tenant AND c.commit = v_cut;
+    END IF;
+    kind := 'view';
+    known_from := v_folded;
+    known_to := coalesce(v_cut, 0);
+    v_stand := echoplane_stand(p_tenant, epoch, known_to, v_last);
+    claim_id := v_stand.contracts;
+    amount := v_stand.has_identity::integer;
+    position := v_stand.has_tombstones::integer;
+    RETURN NEXT;
+    IF amount + position > 0 OR v_last IS NULL OR NOT coalesce(p_commit, 0) <= v_folded THEN
+        RETURN;
+    END IF;
+    p_epoch := epoch;
+    v_nodes := echoplane_nodes(v_cut, v_folded);
+    RETURN QUERY
+    SELECT 'plain', l.n, '', lower(s.valid), upper(s.valid), lower(s.known), upper(s.known), s.state,
+        s.claims, s.seal, NULL::bigint, p_epoch, c.claim_id, c.position, c.ordinal, c.commit, c.event_id,
+        c.entity, c.relation, c.stance, c.body, c.seal
+    FROM (
+        SELECT w.n, l.line
+        FROM unnest(p_entities, p_relations) WITH ORDINALITY AS w (entity, relation, n)
+        CROSS JOIN LATERAL (
+            SELECT l.line, convert_from(l.tail, 'UTF8') LIKE '%,true]' AS is_plain FROM line AS l
+            WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
+                AND l.relation = w.relation AND l.part = ''
+            OFFSET 0
+        ) AS l
+        WHERE l.is_plain AND NOT EXISTS (
+            SELECT FROM claim AS a
+            WHERE a.tenant = p_tenant AND a.epoch = p_epoch AND a.entity = w.entity
+                AND a.relation = w.relation AND a.position <= v_last
+                AND a.stance IN ('correct', 'retract', 'settle', 'dispute')
+            OFFSET 0
+        ) AND NOT EXISTS (
+            SELECT FROM reach AS r
+            WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = w.entity
+                AND r.relation = w.relation AND r.position <= v_last AND r.acts
+            OFFSET 0
+        )
+    ) AS l CROSS JOIN LATERAL (
+        SELECT c.* FROM unnest(v_nodes) AS u (node) CROSS JOIN LATERAL (
+            SELECT c.valid, c.known, c.state, c.claims, c.seal FROM cell AS c
+            WHERE c.tenant = p_tenant AND c.line = l.line AND c.node = u.node AND c.starts <= v_at
+            ORDER BY c.starts DESC LIMIT 1
+        ) AS c
+        WHERE c.valid @> v_at AND c.known @> v_cut
+        LIMIT 1
+    ) AS s CROSS JOIN LATERAL (
+        SELECT * FROM claim AS c
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = s.claims[1] OFFSET 0
+    ) AS c;
+    IF p_claims = 0 OR NOT FOUND THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT 'own', w.n, NULL::text, NULL::timestamptz, NULL::timestamptz, NULL::bigint, NULL::bigint,
+        NULL::text, NULL::bytea[], NULL::bytea, NULL::bigint, p_epoch, c.claim_id, c.position, c.ordinal,
+        c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, c.seal
+    FROM unnest(p_entities, p_relations) WITH ORDINALITY AS w (entity, relation, n) CROSS JOIN LATERAL (
+        SELECT * FROM claim AS c
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity AND c.relation = w.relation
+            AND c.position <= v_last
+        ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
+    ) AS c;
+END
+$function$;
+
+REVOKE ALL ON FUNCTION echoplane_nodes, echoplane_stand, echoplane_found, echoplane_read FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION echoplane_nodes, echoplane_stand, echoplane_found, echoplane_read TO echoplane_plane;

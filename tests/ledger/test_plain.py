@@ -1,0 +1,309 @@
+"""Keys that hold states alone are answered in one call with the pinning, as they are from all claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.erasures import ErasureRequest
+from contracts.errors import EpochDropped, IntegrityFault, NotFound, NotYet, Unavailable
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT
+from contracts.resolutions import Resolved
+from contracts.times import KnownAt, ValidAt
+from contracts.views import Generation, View, ViewRequest
+from ledger import _plain, log, resolve
+from ledger._answers import answer_of
+from ledger._claims import micros
+from ledger._court import court_of
+from ledger._plain import plain_at
+from ledger.erase import erase
+from ledger.write import fold
+from tests.ledger.folded import Ledger
+from tests.ledger.random_logs import CONTRACTS, VALUES, days, instant, instants_of
+from tests.ledger.scenario_logs import PlainProjector
+from tests.ledger.test_fold import QUICK
+
+NEWEST = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
+KEY = ("ann", "home")
+
+
+@st.composite
+def states(draw: st.DrawFn) -> list[list[dict]]:
+    """Commits of one state or end each, said by one source, in no order of time."""
+    commits = []
+    for number in range(draw(st.integers(1, 12))):
+        claim = {"entity": KEY[0], "relation": KEY[1], "stance": "assert"}
+        if draw(st.integers(0, 5)):
+            claim["value"] = draw(st.sampled_from([*VALUES, " a "]))
+        else:
+            claim["stance"] = "end"
+        since = draw(st.sampled_from([None, instant(draw(days)), "2026-01", "2025"]))
+        if since is not None:
+            claim["valid"] = {"since": since}
+        event = {
+            "stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"},
+            "source_event_id": f"e{number + 1}", "claims": [claim],
+        }  # fmt: skip
+        commits.append([event])
+    return commits
+
+
+async def answered(ledger: Ledger, tenant: str, view: View, *, lists: bool):
+    async with ledger.db.snapshot(tenant) as conn:
+        keys = await log.tenant_keys(ledger.db, tenant, conn)
+        # It knows the contracts from then on.
+        await resolve.resolve(conn, keys, view, "nobody", "nothing")
+        return (await plain_at(conn, keys, view, [KEY], lists=lists)).get(KEY)
+
+
+def test_states_are_answered_from_the_cell_as_they_are_from_all_claims(database):
+    ledger = Ledger(database)
+
+    @settings(QUICK, max_examples=5)
+    @given(states(), st.data())
+    def holds(commits, data):
+        tenant = ledger.tenant()
+        ledger.append(tenant, commits)
+        ledger.fold(tenant, events_max=data.draw(st.integers(1, 12)))
+        claims = ledger.claims(tenant)
+        cut = data.draw(st.integers(1, len(commits)))
+        known = [claim for claim in claims if claim.commit <= cut]
+        court = court_of(known, CONTRACTS)
+        for at in data.draw(st.lists(st.sampled_from(instants_of(claims)), min_size=4, max_size=4)):
+            view = View(valid_at=ValidAt(at), known_at=KnownAt(at), cut=cut, epoch=1)
+            full = answer_of(
+                court.decide(*KEY, micros(at)), entity=KEY[0], relation=KEY[1], view=view,
+                contract=CONTRACTS.of(KEY[1]), unplaced=(),
+            )  # fmt: skip
+            found = ledger.run(answered(ledger, tenant, view, lists=True))
+            alone = ledger.run(answered(ledger, tenant, view, lists=False))
+            if not isinstance(full.resolution, Resolved):
+                assert found is None
+                assert alone is None
+            elif len(known) <= _plain.PLAIN_CLAIMS_MAX:
+                assert found == full
+            else:
+                assert found.truncated
+                assert set(found.resolution.claims) <= set(full.resolution.claims)
+                assert set(found.resolution.superseded) <= set(full.resolution.superseded)
+            if found is not None:
+                assert found.resolution.value.strip() == full.resolution.value.strip()
+                assert alone.resolution.value.strip() == full.resolution.value.strip()
+                assert len(alone.resolution.claims) == 1
+                assert alone.truncated
+
+    try:
+        holds()
+    finally:
+        ledger.close()
+
+
+# --- in one call --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def say(db, clock):
+    async def say(value, *, folded=True, actor="ann", **fields):
+        clock.now += timedelta(days=1)
+        claim = {"entity": KEY[0], "relation": KEY[1], **fields}
+        if value is not None:
+            claim["value"] = value
+        form = {
+            "stream": "s", "kind": "claim", "actor": {"id": actor, "class": "user"},
+            "observed_at": clock.now.isoformat(), "claims": [claim],
+        }  # fmt: skip
+        receipt = await log.append(db, "acme", [EventDraft.model_validate(form)], grant=LOCAL_GRANT)
+        if folded:
+            await fold(db, "acme", PlainProjector(), events_max=100)
+        return receipt
+
+    return say
+
+
+@pytest.fixture
+def in_one_call(db, monkeypatch):
+    """Ask, and say whether the first call brought the answer."""
+
+    async def ask(request=NEWEST, *, tenant="acme"):
+        slow = []
+
+        async def pin(*given, **named):
+            slow.append(1)
+            return await resolve_pin(*given, **named)
+
+        with monkeypatch.context() as patched:
+            resolve_pin = resolve.pin
+            patched.setattr(resolve, "pin", pin)
+            found = await resolve.resolve_at(db, tenant, request, *KEY, wait_ms=0)
+        return found, not slow
+
+    return ask
+
+
+async def test_a_plain_key_takes_one_call_once_its_contracts_are_known(say, in_one_call):
+    await say("Lyon")
+    await say("Oslo")
+    first, was_known = await in_one_call()
+
+    again, is_known = await in_one_call()
+
+    assert (was_known, is_known) == (False, True)
+    assert again == first
+    assert [claim.value for claim in again.resolution.superseded] == ["Lyon"]
+
+
+async def test_it_sees_what_was_asked_for_and_nothing_later(db, say, in_one_call, clock):
+    await say("Lyon")
+    between = clock.now + timedelta(hours=1)
+    receipt = await say("Oslo")
+    await in_one_call()
+
+    then = await in_one_call(replace(NEWEST, known_at=between))
+    earlier = await in_one_call(replace(NEWEST, valid_at=between))
+    pinned = await in_one_call(replace(NEWEST, generation=Generation(epoch=1, commit=1)))
+    mine = await in_one_call(replace(NEWEST, min_commit=receipt.commit))
+    clock.now -= timedelta(days=400)
+    back = await in_one_call()
+
+    assert [one.resolution.value for one, _ in (then, earlier, pinned, mine, back)] == [
+        "Lyon", "Lyon", "Lyon", "Oslo", "Oslo",
+    ]  # fmt: skip
+    assert [one.view.cut for one, _ in (then, earlier, pinned, mine, back)] == [1, 2, 1, 2, 2]
+    assert all(quick for _, quick in (then, earlier, pinned, mine, back))
+
+
+async def test_what_cannot_be_pinned_at_once_is_waited_for_or_refused(db, say, in_one_call, owner_engine):
+    await say("Lyon")
+    await in_one_call()
+    receipt = await say("Oslo", folded=False)
+
+    with pytest.raises(NotYet):
+        await in_one_call(replace(NEWEST, min_commit=receipt.commit))
+    for generation in (Generation(epoch=1, commit=9), Generation(epoch=7, commit=0)):
+        with pytest.raises(NotYet):
+            await in_one_call(replace(NEWEST, generation=generation))
+    with pytest.raises(NotFound):
+        await in_one_call(tenant="nobody")
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        await conn.execute(sa.text("UPDATE epoch SET state = 'dropped'"))
+    with pytest.raises(EpochDropped):
+        await in_one_call(replace(NEWEST, generation=Generation(epoch=1, commit=1)))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stance": "dispute"},
+        {"stance": "correct"},
+        {"stance": "retract"},
+        {"value": "Bern", "valid": {"from": "2020-01-01", "to": "2021-01-01"}},
+        {"relation": "same_as", "value": "anna"},
+    ],
+    ids=str,
+)
+async def test_a_key_that_anything_else_is_said_about_is_decided_in_full(say, in_one_call, fields):
+    receipt = await say("Lyon")
+    await say("Oslo")
+    await in_one_call()
+    if fields.get("stance") == "correct":
+        fields = {**fields, "value": "Bern", "targets": [{"event": receipt.event_ids[0]}]}
+
+    await say(fields.get("value"), **{name: told for name, told in fields.items() if name != "value"})
+    await in_one_call()
+    found, is_quick = await in_one_call()
+
+    assert not is_quick
+    assert found.disputes or fields.get("stance") != "dispute"
+
+
+async def test_what_an_erasure_left_is_decided_in_full(db, say, in_one_call):
+    receipt = await say("Lyon")
+    await say("Oslo")
+    await in_one_call()
+
+    request = ErasureRequest(subject=None, event_ids=receipt.event_ids)
+    await erase(db, "acme", PlainProjector(), request, grant=LOCAL_GRANT)
+    await in_one_call()
+    found, is_quick = await in_one_call()
+
+    assert (found.resolution.value, is_quick) == ("Oslo", False)
+    assert found.resolution.superseded == ()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE claim SET body = convert_to(replace(convert_from(body, 'utf8'), 'Oslo', 'Bern'), 'utf8')",
+        "UPDATE claim SET commit = 9 WHERE position = 1",
+        "UPDATE claim SET stance = 'end' WHERE position = 2",
+        "UPDATE claim SET entity = 'bob' WHERE position = 2",
+        "UPDATE claim SET claim_id = decode(repeat('00', 32), 'hex') WHERE position = 2",
+        "UPDATE cell SET state = 'ended'",
+        "UPDATE cell SET claims = (SELECT array_agg(claim_id) FROM claim)",
+        "UPDATE cell SET valid = tstzrange(lower(valid), '2099-01-01') WHERE upper_inf(valid)",
+        "UPDATE cell SET known = int8range(1, NULL) WHERE upper_inf(known)",
+        "UPDATE cell SET seal = (SELECT min(seal) FROM cell AS o WHERE o.seal <> cell.seal)",
+        "DELETE FROM cell",
+        "UPDATE line SET part = 'x'",
+    ],
+)
+async def test_a_changed_row_is_refused_in_one_call_too(say, in_one_call, owner_engine, statement):
+    await say("Lyon")
+    await say("Oslo")
+    await in_one_call()
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        await conn.execute(sa.text("ALTER TABLE cell DISABLE TRIGGER USER"))
+        await conn.execute(sa.text("ALTER TABLE claim DISABLE TRIGGER USER"))
+        assert (await conn.execute(sa.text(statement))).rowcount > 0
+
+    with pytest.raises(IntegrityFault):
+        await in_one_call()
+
+
+async def test_an_old_cell_that_was_put_back_is_refused(say, in_one_call, owner_engine):
+    await say("Lyon")
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        await conn.execute(sa.text("CREATE TABLE kept AS SELECT * FROM cell"))
+    await say("Oslo")
+    await in_one_call()
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        await conn.execute(sa.text("ALTER TABLE cell DISABLE TRIGGER USER"))
+        await conn.execute(sa.text("DELETE FROM cell"))
+        await conn.execute(
+            sa.text(
+                "INSERT INTO cell (tenant, line, valid, known, state, claims, seal) "
+                "SELECT tenant, line, valid, known, state, claims, seal FROM kept"
+            )
+        )
+
+    with pytest.raises(IntegrityFault):
+        await in_one_call()
+
+
+async def test_a_call_names_its_tenant_for_itself_alone(db, say, in_one_call):
+    await say("Lyon")
+    await in_one_call()
+    await in_one_call()
+
+    assert await db.rows("SELECT count(*) FROM claim", {}) == [(0,)]
+
+
+async def test_a_connection_that_was_cut_is_not_given_out_again(db, say, in_one_call, owner_engine):
+    await say("Lyon")
+    [[process]] = await db.rows("SELECT pg_backend_pid()", {})
+
+    with pytest.raises(Unavailable):
+        await db.rows("SELECT pg_terminate_backend(pg_backend_pid())", {})
+    [[other]] = await db.rows("SELECT pg_backend_pid()", {})
+
+    assert other != process
