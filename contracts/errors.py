@@ -20,6 +20,7 @@ The error tree, sorted by who must act.
     │   ├── NotYet             the generation or commit asked for is not folded yet
     │   └── ErasedMeanwhile    an event was erased while an answer was made of it
     ├── Unavailable    the caller retries as is, later
+    │   └── Busy               more is waiting than the plane holds; says when to come again
     └── Fault          the operators of the plane act
         ├── Poisoned           an event stops its tenant's epoch
         ├── IntegrityFault     stored bytes do not match their digests
@@ -230,6 +231,16 @@ class Unavailable(EchoplaneError):
     def __init__(self, *, part: str, reason: str) -> None:
         super().__init__(f"{part} is unavailable: {reason}")
         self.part, self.reason = part, reason
+
+
+class Busy(Unavailable):
+    """More is waiting than the plane holds. Nothing was written; come again after `retry_after_seconds`."""
+
+    code = "unavailable.busy"
+
+    def __init__(self, *, part: str, reason: str, retry_after_seconds: float) -> None:
+        super().__init__(part=part, reason=reason)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class Fault(EchoplaneError):

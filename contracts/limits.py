@@ -65,6 +65,10 @@ VINTAGE_ROWS_MAX: Final = 1_000_000
 
 # --- reads -----------------------------------------------------------------------------------
 PAGE_EVENTS_MAX: Final = 1_000
+FOLLOWERS_MAX: Final = 64
+"""Who may follow logs at once, of one process."""
+FOLLOW_SECONDS_MAX: Final = 30
+"""How long a follower may take for what it was sent, before it is let go."""
 PROOF_HASHES_MAX: Final = 128
 """Hashes in one proof about the log: twice the height that a tree of 2^64 commits has."""
 EXPORT_LINE_BYTES_MAX: Final = 1_048_576

@@ -96,6 +96,27 @@ class EventAnswer(Wire):
     event: EventDraft | None
 
 
+class EventsAnswer(Wire):
+    """
+    Events in order; none are left where there are none. Erased ones stand in their places.
+
+    Of a stream, the first has version `after_version` + 1, and there are no gaps.
+    """
+
+    tenant: str
+    events: list[EventAnswer]
+
+
+class FollowedAnswer(Wire):
+    """One commit of a log that is followed: whole, each once, in order."""
+
+    tenant: str
+    commit: int
+    recorded_at: str
+    commit_hash: str
+    events: list[EventAnswer]
+
+
 class LineAnswer(Wire):
     """One line of evidence. `id` is what an answer cites; `mark` is how the ledger stands to it."""
 
@@ -310,6 +331,8 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "error-answer": ErrorAnswer,
     "event": EventDraft,
     "event-answer": EventAnswer,
+    "events-answer": EventsAnswer,
+    "followed-answer": FollowedAnswer,
     "history-answer": HistoryAnswer,
     "import-answer": ImportAnswer,
     "inclusion-answer": InclusionAnswer,

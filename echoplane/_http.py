@@ -7,7 +7,9 @@ a body or an id.
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -25,12 +27,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contracts.dead_wire import SkipBody
 from contracts.erasure_wire import ErasureBody
-from contracts.errors import BadRequest, EchoplaneError, Fault, Forbidden, NotFound
+from contracts.errors import BadRequest, Busy, EchoplaneError, Fault, Forbidden, NotFound
 from contracts.read_wire import PinRequest
 from contracts.wire import AppendRequest, AskRequest
 from echoplane._failures import error_answer, http_status, refusal
 from echoplane._http_metrics import Metrics
 from echoplane._http_routes import make_router
+from echoplane._http_stream import Streams
 from echoplane._wiring import Plane
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -50,7 +53,8 @@ def make_app(plane: Plane) -> FastAPI:
         redoc_url=None,
     )
     metrics = Metrics()
-    app.include_router(make_router(plane, metrics))
+    app.state.streams = Streams()
+    app.include_router(make_router(plane, metrics, app.state.streams))
     app.add_exception_handler(EchoplaneError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_error)
     app.add_exception_handler(HTTPException, _on_error)
@@ -85,10 +89,12 @@ async def _on_error(_request: Request, error: Exception) -> JSONResponse:
 
 def answer_error(error: Exception) -> JSONResponse:
     """Return the answer to any error; one that is none of ours says no more than that it happened."""
-    headers = None
+    headers: Mapping[str, str] | None = None
     match error:
         case EchoplaneError():
             known = error
+            if isinstance(error, Busy):
+                headers = {"retry-after": str(math.ceil(error.retry_after_seconds))}
         case RequestValidationError():
             known = _parameter(error)
         case ValidationError():

@@ -15,7 +15,6 @@ from contracts.wire import (
     AskAnswer,
     AskRequest,
     ErrorAnswer,
-    EventAnswer,
     ReceiptAnswer,
     ReplayAnswer,
     StoredContextAnswer,
@@ -25,10 +24,12 @@ from echoplane._http_calls import authorized, json_body, no_parameters, read_bod
 from echoplane._http_dead import add_dead
 from echoplane._http_epochs import add_epochs
 from echoplane._http_erasures import add_erasures
+from echoplane._http_events import add_events
 from echoplane._http_log import add_log
 from echoplane._http_metrics import Metrics
 from echoplane._http_reads import add_reads
 from echoplane._http_relations import add_relations
+from echoplane._http_stream import Streams
 from echoplane._http_views import add_views
 from echoplane._reads import named
 from echoplane._requests import read_name, read_view
@@ -40,12 +41,13 @@ ENVELOPE_BYTES: Final = 65_536
 """What the body of an append may hold besides its events."""
 
 
-def make_router(plane: Plane, metrics: Metrics) -> APIRouter:
+def make_router(plane: Plane, metrics: Metrics, streams: Streams) -> APIRouter:
     """Return all routes."""
     router = APIRouter(responses={"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}})
     _add_health(router, plane, metrics)
     _add_tenants(router, plane)
-    _add_events(router, plane, metrics)
+    _add_appends(router, plane, metrics)
+    add_events(router, plane, streams)
     add_log(router, plane)
     add_epochs(router, plane)
     add_dead(router, plane)
@@ -87,7 +89,7 @@ def _add_tenants(router: APIRouter, plane: Plane) -> None:
         return TenantAnswer(tenant=tenant, created=await plane.make_tenant(tenant))
 
 
-def _add_events(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
+def _add_appends(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     @router.post(
         "/v1/{tenant}/events",
         status_code=201,
@@ -104,12 +106,6 @@ def _add_events(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
         else:
             metrics.appended(len(body.events))
         return receipt
-
-    @router.get("/v1/{tenant}/events/{event_id}", dependencies=[Depends(no_parameters)])
-    async def event(tenant: str, event_id: str, request: Request) -> EventAnswer:
-        """One event, decrypted and checked against its hash."""
-        await authorized(plane, request, tenant, Right.ASK)
-        return await plane.event(tenant, read_name(event_id, field="event_id"))
 
 
 def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from socket import socket
+
 import uvicorn
 
 from contracts import limits
 from contracts.errors import Unavailable
 from echoplane._embedded import find_servers
 from echoplane._http import make_app
+from echoplane._http_stream import Streams
 from echoplane._settings import Settings
 from echoplane._wiring import open_plane
 
 STOP_SECONDS = 5
 """How long open requests may take to end."""
+
+
+class _Server(uvicorn.Server):
+    """Ends its streams when it is told to stop: they would go on for ever, and be waited for."""
+
+    def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        self._streams.closing.set()
+        await super().shutdown(sockets)
 
 
 async def serve_api(settings: Settings) -> None:
@@ -26,15 +41,17 @@ async def serve_api(settings: Settings) -> None:
     if servers is None:
         raise Unavailable(part="servers", reason="not started")
     async with open_plane(settings, servers, wait_ms=limits.WAIT_DEFAULT_MS) as plane:
-        server = uvicorn.Server(
+        app = make_app(plane)
+        server = _Server(
             uvicorn.Config(
-                make_app(plane),
+                app,
                 host=settings.http_host,
                 port=settings.http_port,
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=STOP_SECONDS,
-            )
+            ),
+            app.state.streams,
         )
         await server.serve()

@@ -28,6 +28,7 @@ from contracts.ports import Clock
 from ledger._combine import Combiner
 from ledger._driver_errors import translated
 from ledger._keys import KeyRing, Randomness, TenantKeys, key_ring
+from ledger._news import News
 from ledger._wake import Waker
 
 POOL_CONNECTIONS: Final = 8
@@ -63,6 +64,7 @@ class Database:
     randomness: Randomness
     states_clock: bool
     waker: Waker = field(repr=False)
+    news: News = field(repr=False)
     appends: Combiner[Any, Any] = field(repr=False)
     tenant_keys: dict[str, TenantKeys] = field(repr=False)
     # By tenant, an `InForce` each: what this process last held values against.
@@ -126,6 +128,7 @@ class Database:
         """Finish what was submitted and close every connection."""
         await self.appends.close()
         await self.waker.close()
+        await self.news.close()
         await self.plane.dispose()
         await self.reads.dispose()
         await self.relay.dispose()
@@ -163,6 +166,7 @@ def open_database(
         randomness=randomness,
         states_clock=states_clock,
         waker=Waker(engine=relay),
+        news=News(engine=relay),
         appends=Combiner(weight_max=limits.APPEND_EVENTS_MAX, bytes_max=limits.APPEND_BYTES_MAX),
         tenant_keys={},
         contracts={},

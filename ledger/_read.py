@@ -112,7 +112,7 @@ async def read_stored(
         .where(event.c.position > after_position, event.c.position <= last.scalar_subquery())
         .order_by(event.c.position)
     )
-    return await _stored(conn, query)
+    return await stored_of(conn, query)
 
 
 async def read_events_by_id(
@@ -131,7 +131,7 @@ async def read_events_by_id(
         query = stored_events().where(
             event.c.tenant == keys.tenant, event.c.event_id.in_(wanted[start : start + PAGE_EVENTS_MAX])
         )
-        for stored in await _stored(conn, query):
+        for stored in await stored_of(conn, query):
             found[stored.event_id] = open_event(keys, stored)
     return found
 
@@ -236,7 +236,8 @@ def _this_tenant() -> sa.ColumnElement[str]:
     return sa.func.current_setting("echoplane.tenant")
 
 
-async def _stored(conn: AsyncConnection, query: sa.Select[Any]) -> list[StoredEvent]:
+async def stored_of(conn: AsyncConnection, query: sa.Select[Any]) -> list[StoredEvent]:
+    """Return what a query of `stored_events` finds."""
     return [
         StoredEvent(
             event_id=row.event_id,

@@ -35,6 +35,7 @@ from ledger._exported import (
     commit_of,
     open_note,
 )
+from ledger._follow import FollowedCommit, follow, following, read_commit, read_stream
 from ledger._keys import EventKey, TenantKeys
 from ledger._notes import Checkpoint, PublicKey, SigningKey
 from ledger._problems import Problem, Problems
@@ -82,6 +83,7 @@ __all__ = [
     "EventKey",
     "ExportReport",
     "ExportedHead",
+    "FollowedCommit",
     "Head",
     "Inclusion",
     "LoggedCommit",
@@ -116,6 +118,8 @@ __all__ = [
     "event_keys",
     "find_grant",
     "folded_to",
+    "follow",
+    "following",
     "head",
     "last_erasure",
     "list_epochs",
@@ -129,6 +133,7 @@ __all__ = [
     "pending",
     "read_checkpoint",
     "read_claims",
+    "read_commit",
     "read_commits",
     "read_consistency",
     "read_context",
@@ -136,6 +141,7 @@ __all__ = [
     "read_events",
     "read_events_by_id",
     "read_inclusion",
+    "read_stream",
     "read_trail",
     "revoke_token",
     "serving",

@@ -47,7 +47,7 @@ def requests_of(document: dict[str, Any], tenant: str, known: Known) -> list[tup
     values = {
         "tenant": tenant, "event_id": known.events[0], "context_hash": known.context, "entity": "Xylia",
         "relation": "lives_in", "epoch": "1", "name": "monday", "other_entity": "Xylia",
-        "other_relation": "works_at", "commit": "1", "old_size": "1", "position": "1",
+        "other_relation": "works_at", "commit": "1", "old_size": "1", "position": "1", "limit": "1",
     }  # fmt: skip
     bodies = {
         "AppendRequest": {"events": [EVENT]},

@@ -25,6 +25,7 @@ from contracts.wire import SCHEMAS
 from discovery._degraded import CLAIMS_READ_MAX
 from echoplane._cli import app
 from echoplane._failures import EXIT_CODES, HTTP_STATUSES, exit_code, http_status
+from echoplane._http_events import EVENT_PARAMETERS
 from echoplane._http_log import LOG_PARAMETERS
 from echoplane._http_reads import PARAMETERS
 from echoplane._http_routes import make_router
@@ -57,7 +58,7 @@ def test_every_setting_is_listed():
 
 def test_every_route_is_listed():
     listed = page("http.md")
-    routes = make_router(None, None).routes
+    routes = make_router(None, None, None).routes
 
     missing = [
         f"{method} {route.path}"
@@ -70,7 +71,8 @@ def test_every_route_is_listed():
 
 
 def test_every_query_parameter_is_listed():
-    names = {name for model in (*PARAMETERS, *LOG_PARAMETERS) for name in model.model_fields}
+    models = (*PARAMETERS, *LOG_PARAMETERS, *EVENT_PARAMETERS)
+    names = {name for model in models for name in model.model_fields}
 
     assert [name for name in names if f"`{name}`" not in page("http.md")] == []
 

@@ -1,0 +1,53 @@
+"""The use cases of reading events, and the form in which a commit is sent to whoever follows."""
+
+from __future__ import annotations
+
+from contracts.errors import BadRequest
+from contracts.times import format_instant
+from contracts.wire import EventsAnswer, FollowedAnswer
+from echoplane._present import event_answer
+from echoplane._wiring import Plane
+from ledger.log import FollowedCommit, read_commit, read_events, read_stream, tenant_keys
+
+_DIGITS_MAX = 16
+
+
+async def listed(
+    plane: Plane, tenant: str, *, commit: int | None, stream: str | None, after: int, limit: int
+) -> EventsAnswer:
+    """Return the events of a commit, or a page of a stream or of the log."""
+    if commit is not None:
+        events = list((await read_commit(plane.database, tenant, commit)).events)
+    elif stream is not None:
+        events = await read_stream(plane.database, tenant, stream, after_version=after, limit=limit)
+    else:
+        async with plane.database.snapshot(tenant) as conn:
+            keys = await tenant_keys(plane.database, tenant, conn)
+            events = await read_events(conn, keys, after_position=after, limit=limit)
+    return EventsAnswer(tenant=tenant, events=[event_answer(tenant, event) for event in events])
+
+
+def commit_message(tenant: str, commit: FollowedCommit) -> bytes:
+    """Return a commit as a server-sent event: its number is the id from which a follower goes on."""
+    answer = FollowedAnswer(
+        tenant=tenant,
+        commit=commit.commit,
+        recorded_at=format_instant(commit.recorded_at),
+        commit_hash=commit.hash.hex(),
+        events=[event_answer(tenant, event) for event in commit.events],
+    )
+    return f"id: {commit.commit}\nevent: commit\ndata: {answer.model_dump_json(by_alias=True)}\n\n".encode()
+
+
+def last_seen(last_event_id: str | None, after_commit: int) -> int:
+    """
+    Return after which commit to begin.
+
+    Raises:
+        BadRequest: A `Last-Event-ID` that we did not send.
+    """
+    if last_event_id is None:
+        return after_commit
+    if not (last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) <= _DIGITS_MAX):
+        raise BadRequest(field="Last-Event-ID", reason="expected the number of a commit")
+    return int(last_event_id)
