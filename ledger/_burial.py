@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from functools import cached_property
+from typing import Final, TypeAlias
 
 from contracts.claims import Claim
+from contracts.events import Stance
 from contracts.identity import IDENTITY, SAME_AS
 from ledger._claims import NO_KEY
 from ledger._register import key_and_value, names_of_pair, other_name
-from ledger._tombstones import VEIL, Erased, Spot, Tombstone, named, names_in, references_in, values_in
+from ledger._tombstones import Erased, Spot, Tombstone, named, names_in, nobody, references_in, values_in
 from ledger._withdrawal import Replay
 
 Veil: TypeAlias = Callable[[str], str]
 """Returns a name as it is kept where it may not be read."""
+_COUNTING: Final = frozenset({Stance.ASSERT, Stance.END, Stance.CORRECT})
 _Form: TypeAlias = tuple[str, str, str]
 """Entity, relation and a value's normal form."""
 
@@ -42,7 +45,7 @@ def _entities(claim: Claim, replay: Replay) -> set[str]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Burial:
     """
     One erasure of claims.
@@ -60,28 +63,62 @@ class Burial:
 
     def tombstones(self) -> list[Tombstone]:
         """Return what the erased claims leave, in order, with every name veiled and every value erased."""
-        going = [
+        hidden, kept = self._about_subjects
+        likes = self._likes(self._going)
+        return [
+            self._tombstone(claim, likes, is_hidden=claim.claim_id in hidden)
+            for claim in self._going
+            if claim.claim_id not in hidden or claim.claim_id in kept
+        ]
+
+    def earlier(self) -> tuple[list[Tombstone], list[Tombstone]]:
+        """
+        Return the tombstones of before that are about the subjects: those to hide, and those that go.
+
+        To hide are those that others still need.
+        """
+        hidden, kept = self._about_subjects
+        stones = [claim for claim in self.claims if isinstance(claim, Tombstone) and claim.claim_id in hidden]
+        return (
+            [stone for stone in stones if stone.claim_id in kept],
+            [stone for stone in stones if stone.claim_id not in kept],
+        )
+
+    @cached_property
+    def selves(self) -> tuple[str, ...]:
+        """Return those of the subjects' names under which whoever has it speaks for all of them."""
+        is_self = self.replay.identity.is_self
+        names = sorted(self.subjects)
+        return tuple(name for name in names if all(is_self(name, other) for other in names))
+
+    @cached_property
+    def _going(self) -> list[Claim]:
+        return [
             claim
             for claim in self.claims
             if claim.event_id in self.erased_ids and not isinstance(claim, Tombstone)
         ]
-        hidden = about(going, self.subjects, self.replay)
-        kept = _connected([claim for claim in going if claim.claim_id in hidden], self.claims, hidden)
-        likes = self._likes(going)
-        return [
-            self._tombstone(claim, likes, is_hidden=claim.claim_id in hidden)
-            for claim in going
-            if claim.claim_id not in hidden or claim.claim_id in kept
+
+    @cached_property
+    def _about_subjects(self) -> tuple[set[str], set[str]]:
+        """Return the ids of what is erased about the subjects, now or before, and of that what is kept."""
+        erased = [
+            claim
+            for claim in self.claims
+            if claim.event_id in self.erased_ids or isinstance(claim, Tombstone)
         ]
+        hidden = about(erased, self.subjects, self.replay) if self.subjects else set()
+        kept = self._connected([claim for claim in erased if claim.claim_id in hidden], hidden)
+        return hidden, kept
 
     def _tombstone(self, claim: Claim, likes: _Likes, *, is_hidden: bool) -> Tombstone:
-        nobody = f"{VEIL}{self.erased_in}"
+        subject = nobody(self.erased_in)
         pair = None
         relation = claim.relation
         if relation in IDENTITY:
             other = other_name(claim)
             pair = (claim.entity, other if isinstance(other, str) else "")
-            pair = (nobody, nobody) if is_hidden else pair
+            pair = (subject, subject) if is_hidden else pair
             relation = SAME_AS
         position, ordinal = _place(claim)
         erased = {spot: likes.erased(spot) for spot in values_in(claim)}
@@ -95,7 +132,7 @@ class Burial:
         stone = Tombstone(
             **{name: getattr(claim, name) for name in Claim.__slots__}
             | {
-                "entity": nobody if is_hidden and claim.entity else claim.entity,
+                "entity": subject if is_hidden and claim.entity else claim.entity,
                 "relation": relation,
                 "value": erased.get((position, ordinal, 0)),
                 "targets": tuple(references[:targets]),
@@ -104,9 +141,44 @@ class Burial:
             },
             erased_in=self.erased_in,
             pair=pair,
+            selves=self.selves if is_hidden and claim.entity else (),
         )
         names = {name: self.veil(name) for name in {*names_in(claim), *names_in(stone)}}
         return named(stone, names, lambda value: value)
+
+    def _connected(self, hidden: Sequence[Claim], hidden_ids: set[str]) -> set[str]:
+        """
+        Return those of the claims about a subject that are connected with claims about others.
+
+        What they did to those stays, and so does what those did to them: they keep their part, on a
+        key that nobody can ask for.
+        """
+        of_event: dict[str, set[str]] = defaultdict(set)
+        of_key: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for claim in hidden:
+            of_event[claim.event_id].add(claim.claim_id)
+            of_key[self._key(claim)].add(claim.claim_id)
+        others = {claim.event_id for claim in self.claims if claim.claim_id not in hidden_ids}
+        near: dict[str, set[str]] = {claim.claim_id: set(of_key[self._key(claim)]) for claim in hidden}
+        first: set[str] = set()
+        register = self.replay.register
+        for claim in self.claims:
+            for reference in references_in(claim):
+                meant = of_event.get(reference.event_id or "", set())
+                if reference.event_id is None and reference.entity is not None:
+                    meant = of_key.get(register.key(reference.entity, reference.relation or NO_KEY), set())
+                if claim.claim_id not in hidden_ids:
+                    first |= meant
+                    continue
+                if reference.event_id in others and claim.claim_id in near:
+                    first.add(claim.claim_id)
+                for claim_id in meant if claim.claim_id in near else ():
+                    near[claim.claim_id].add(claim_id)
+                    near[claim_id].add(claim.claim_id)
+        return first | reached_from(first, near)
+
+    def _key(self, claim: Claim) -> tuple[str, str]:
+        return self.replay.register.key(claim.entity, claim.relation)
 
     def _likes(self, going: Sequence[Claim]) -> _Likes:
         gone = {claim.claim_id for claim in going}
@@ -114,37 +186,6 @@ class Burial:
             claim for claim in self.claims if claim.claim_id not in gone and not isinstance(claim, Tombstone)
         ]
         return _Likes(self.replay, left=left, going=going)
-
-
-def _connected(hidden: Sequence[Claim], claims: Iterable[Claim], hidden_ids: set[str]) -> set[str]:
-    """
-    Return those of the claims about a subject that are connected with claims about others.
-
-    What they did to those stays, and so does what those did to them: they keep their part, on a key
-    that nobody can ask for.
-    """
-    of_event: dict[str, set[str]] = defaultdict(set)
-    of_key: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for claim in hidden:
-        of_event[claim.event_id].add(claim.claim_id)
-        of_key[claim.entity, claim.relation].add(claim.claim_id)
-    others = {claim.event_id for claim in claims if claim.claim_id not in hidden_ids}
-    near: dict[str, set[str]] = {
-        claim.claim_id: set(of_key[claim.entity, claim.relation]) for claim in hidden
-    }
-    first: set[str] = set()
-    for claim in claims:
-        for reference in references_in(claim):
-            meant = of_event.get(reference.event_id or "", set())
-            if claim.claim_id not in hidden_ids:
-                first |= meant
-                continue
-            if reference.event_id in others and claim.claim_id in near:
-                first.add(claim.claim_id)
-            for claim_id in meant if claim.claim_id in near else ():
-                near[claim.claim_id].add(claim_id)
-                near[claim_id].add(claim.claim_id)
-    return first | reached_from(first, near)
 
 
 class _Likes:
@@ -173,7 +214,11 @@ class _Likes:
         register = self._replay.register
         for spot, value in values_in(claim).items():
             if spot[2] == 0:
-                keys = {self._own_key(claim)}
+                entry = self._replay.entry_of(claim.claim_id)
+                if entry is None and claim.stance in _COUNTING:
+                    # It was not projected: nobody is told its value.
+                    continue
+                keys = {key_and_value(claim)[:2] if entry is None else (entry.entity, entry.relation)}
             else:
                 reference = references_in(claim)[spot[2] - 1]
                 keys = register.keys_of_event(reference, claim)
@@ -183,10 +228,6 @@ class _Likes:
                 if relation != NO_KEY:
                     normal = register.normal(value, self._replay.contracts.of(relation))
                     yield spot, (self._replay.identity.entity(entity), relation, normal)
-
-    def _own_key(self, claim: Claim) -> tuple[str, str]:
-        entry = self._replay.entry_of(claim.claim_id)
-        return key_and_value(claim)[:2] if entry is None else (entry.entity, entry.relation)
 
 
 def _place(claim: Claim) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from contracts.limits import FOLD_EVENTS_MAX
 from contracts.ports import Projector
 from ledger import _tables
 from ledger._append import append_commands_within
-from ledger._arrays import texts
+from ledger._arrays import numbers, texts
 from ledger._burial import Burial
 from ledger._database import Database
 from ledger._epochs import ONE_AT_A_TIME
@@ -43,7 +43,7 @@ from ledger._erasures import Erasure, erasure_drafts, events_in
 from ledger._keys import TenantKeys
 from ledger._tenants import tenant_keys
 from ledger._tombstone_rows import form_of, row_of
-from ledger._tombstones import veiled
+from ledger._tombstones import hide, veiled
 from ledger._world import Reader
 from ledger.write import fold
 
@@ -68,7 +68,8 @@ _UNITS: Final = sa.text(
 )
 _ERASE: Final = sa.text(
     "SELECT echoplane_erase(:tenant, CAST(:event_ids AS text[]), CAST(:erasure_ids AS text[]), "
-    "CAST(:contexts AS text[]), CAST(:trails AS text[]))"
+    "CAST(:contexts AS text[]), CAST(:trails AS text[]), CAST(:positions AS bigint[]), "
+    "CAST(:ordinals AS integer[]))"
 )
 _MOVE: Final = sa.text(
     "UPDATE epoch SET commit = :commit, position = :position "
@@ -148,16 +149,19 @@ class _Erasing:
             scan = Scan(names=names)
         await scan_log(self.conn, self.keys, scan)
         await scan_recalls(self.conn, self.keys, scan)
-        going = await self._going(request, names, serving, scan)
-        if not going.event_ids:
+        going, gone = await self._going(request, names, serving, scan)
+        if not going.event_ids and not gone:
             return _nothing(going)
+        touched = gone.union(going.event_ids)
         pieces = {
             row.epoch: await piece_of(
-                self.conn, self.keys, epoch=row.epoch, cut=row.commit, events=going.event_ids
+                self.conn, self.keys, epoch=row.epoch, cut=row.commit, events=touched, names=names
             )
             for row in epochs
         }
         erasure = await self._erasure(going, names, pieces[serving.epoch], scan)
+        if not going.event_ids and not erasure.taken:
+            return _nothing(going)
         drafts = erasure_drafts(erasure)
         units = await self.conn.scalar(_UNITS, self._bound(event_ids=list(going.event_ids)))
         receipt = await append_commands_within(self.conn, self.db, self.keys, drafts)
@@ -170,12 +174,16 @@ class _Erasing:
         await self.conn.execute(_REACHED, self._bound(commit=receipt.commit))
         return _report(going, erasure, receipt, units_count=units or 0)
 
-    async def _going(self, request: ErasureRequest, names: frozenset[str], serving: Any, scan: Scan) -> Going:  # noqa: ANN401 — a row
-        asked = set(request.event_ids)
+    async def _going(
+        self, request: ErasureRequest, names: frozenset[str], serving: Any, scan: Scan  # noqa: ANN401 — a row
+    ) -> tuple[Going, set[str]]:  # fmt: skip
+        """Return the events that go, and those gone before that left tombstones about the subject."""
+        asked, gone = set(request.event_ids), set[str]()
         if names:
             reader = Reader(conn=self.conn, keys=self.keys, epoch=serving.epoch, cut=serving.commit)
-            asked = scan.named | await events_about(reader, names)
-        return await events_going(self.conn, self.keys, asked, scan)
+            about, gone = await events_about(reader, names)
+            asked = scan.named | about
+        return await events_going(self.conn, self.keys, asked, scan), gone
 
     async def _erasure(self, going: Going, names: frozenset[str], piece: Piece, scan: Scan) -> Erasure:
         veil = partial(veiled, self.keys)
@@ -187,12 +195,19 @@ class _Erasing:
             erased_in=self.head + 1,
             veil=veil,
         )
+        graves = piece.reader.graves
+        hidden, gone = ([graves.stored(stone) for stone in stones] for stones in burial.earlier())
+        # Of those on no key of their own nothing is left to hide.
+        hidden = [stone for stone in hidden if stone.entity]
+        selves = tuple(map(veil, burial.selves))
+        stones = [*burial.tombstones(), *(hide(stone, self.head + 1, selves) for stone in hidden)]
         rows = await self.conn.execute(_HASHES, self._bound(event_ids=list(going.event_ids)))
         hashes = {row.event_id: bytes(row.hash).hex() for row in rows}
         return Erasure(
             events=tuple((event_id, hashes[event_id]) for event_id in going.event_ids),
             subjects=tuple(sorted(map(veil, names))),
-            stones=tuple(map(form_of, burial.tombstones())),
+            taken=tuple((stone.position.event, stone.position.ordinal) for stone in [*hidden, *gone]),
+            stones=tuple(map(form_of, stones)),
             contexts=recalls_going(scan.contexts, going.event_ids),
             trails=recalls_going(scan.trails, going.event_ids),
         )
@@ -211,6 +226,8 @@ class _Erasing:
                 erasure_ids=texts(by[event_id] for event_id in event_ids),
                 contexts=texts(one.recall for one in erasure.contexts),
                 trails=texts(one.recall for one in erasure.trails),
+                positions=numbers(position for position, _ in erasure.taken),
+                ordinals=numbers(ordinal for _, ordinal in erasure.taken),
             ),
         )
         if erasure.stones:

@@ -64,15 +64,20 @@ class Piece:
 
 
 async def piece_of(
-    conn: AsyncConnection, keys: TenantKeys, *, epoch: int, cut: int, events: Iterable[str]
-) -> Piece:
+    conn: AsyncConnection, keys: TenantKeys, *, epoch: int, cut: int, events: Iterable[str],
+    names: Iterable[str],
+) -> Piece:  # fmt: skip
     """
-    Return the piece of an epoch that the claims of these events are connected with.
+    Return the piece of an epoch that the claims of these events, or what is left of them, are connected with.
+
+    Tombstones know the names in clear.
 
     Raises:
         IntegrityFault: A claim or contract in it is not what was written.
     """
     reader = Reader(conn=conn, keys=keys, epoch=epoch, cut=cut)
+    if await reader.graves.are_there():
+        reader.graves.learn(names)
     contracts = await reader.contracts()
     identities = await reader.identity_claims()
     going = await reader.of_events(events)
@@ -144,7 +149,7 @@ async def fold_anew(piece: Piece, erased_ids: frozenset[str]) -> None:
     """
     Take a piece out of its epoch and fold it anew, without the erased events and with what is left of them.
 
-    The claims of these events are deleted already, and what is left of them is written.
+    The claims of these events are deleted already, and what is left of them, and of others, is written.
     """
     known, stones = tombstones_apart(claim for claim in piece.claims if claim.event_id not in erased_ids)
     await _take_out(piece, known, stones, erased_ids)
@@ -177,7 +182,12 @@ async def _take_out(
 ) -> None:
     reader = piece.reader
     lines = await Cells(conn=reader.conn, keys=reader.keys, epoch=reader.epoch).lines(piece.keys)
-    gone = {name for claim in piece.claims if claim.event_id in erased_ids for name in names_in(claim)}
+    gone = {
+        name
+        for claim in piece.claims
+        if claim.event_id in erased_ids or isinstance(claim, Tombstone)
+        for name in names_in(claim)
+    }
     await reader.conn.execute(
         _UNFOLD,
         {

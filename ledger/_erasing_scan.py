@@ -26,9 +26,9 @@ from ledger._claims import NO_KEY
 from ledger._erasures import ErasedRecall, events_cited
 from ledger._identity import identity_of
 from ledger._keys import TenantKeys
+from ledger._reached import tombstones_apart
 from ledger._read import read_events, read_events_by_id
 from ledger._tombstone_rows import form_in, stone_of
-from ledger._tombstones import Tombstone
 from ledger._trails import StoredContext, open_context, open_trail, secret_of
 from ledger._withdrawal import Replay
 from ledger._world import Reader
@@ -101,21 +101,24 @@ async def names_of(reader: Reader, subject: str) -> frozenset[str]:
     return frozenset(merges.names_of(subject))
 
 
-async def events_about(reader: Reader, names: frozenset[str]) -> set[str]:
-    """Return the events with a claim about any of these names."""
+async def events_about(reader: Reader, names: frozenset[str]) -> tuple[set[str], set[str]]:
+    """Return the events with a claim about any of these names, and erased ones with a tombstone about any."""
     contracts = await reader.contracts()
     identities = await reader.identity_claims()
     merges = identity_of(identities, contracts)
     bound = {"tenant": reader.keys.tenant, "epoch": reader.epoch, "names": sorted(names)}
     rows = await reader.conn.execute(_KEYS_OF, bound)
     own = {(row.entity, row.relation) for row in rows if row.relation != NO_KEY}
+    if await reader.graves.are_there():
+        own |= await reader.graves.keys_about(names)
     world, _ = await reader.world(own, merges)
     claims = {claim.claim_id: claim for claim in [*world, *identities]}
-    ordered = sorted(claims.values(), key=lambda claim: claim.position)
+    ordered = sorted(await reader.graves.named(claims.values()), key=lambda claim: claim.position)
     replay = Replay(contracts, merges.identity)
     replay.extend(ordered)
     ids = about(ordered, names, replay)
-    return {claim.event_id for claim in ordered if claim.claim_id in ids and not isinstance(claim, Tombstone)}
+    left, stones = tombstones_apart(claim for claim in ordered if claim.claim_id in ids)
+    return {claim.event_id for claim in left}, {stone.event_id for stone in stones}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,11 +53,14 @@ class Erasure:
     What one erasure event says.
 
     `events` are ids with the hashes that the log has of them (hex), `subjects` the names that were
-    erased with all that was about them, veiled, `stones` tombstones in the form of their rows.
+    erased with all that was about them, veiled, `stones` tombstones in the form of their rows. `taken`
+    are the places, (position, ordinal), of earlier tombstones about these subjects: they go, save for
+    those among the `stones` that stand in the same place.
     """
 
     events: tuple[tuple[str, str], ...]
     subjects: tuple[str, ...]
+    taken: tuple[tuple[int, int], ...]
     stones: tuple[list[Any], ...]
     contexts: tuple[ErasedRecall, ...]
     trails: tuple[ErasedRecall, ...]
@@ -97,6 +100,7 @@ def erasure_in(event: Event) -> Erasure:
         return Erasure(
             events=tuple((event_id, digest) for event_id, digest in said["events"]),
             subjects=tuple(said["subjects"]),
+            taken=tuple((position, ordinal) for position, ordinal in said["taken"]),
             stones=tuple(said["tombstones"]),
             contexts=tuple(map(_recall, said["contexts"])),
             trails=tuple(map(_recall, said["trails"])),
@@ -165,10 +169,11 @@ def _check_version(version: object) -> None:
 
 
 def _parts(erasure: Erasure) -> Iterator[dict[str, list[Any]]]:
-    # Events come first: what is left of one stands in the same part or a later one.
+    # Events come first, and what goes: what is left of one stands in the same part or a later one.
     items: list[tuple[str, Any]] = [
         *(("subjects", name) for name in erasure.subjects),
         *(("events", list(event)) for event in erasure.events),
+        *(("taken", list(place)) for place in erasure.taken),
         *(("tombstones", form) for form in erasure.stones),
         *(("contexts", _recall_form(one)) for one in erasure.contexts),
         *(("trails", _recall_form(one)) for one in erasure.trails),
@@ -185,7 +190,7 @@ def _parts(erasure: Erasure) -> Iterator[dict[str, list[Any]]]:
 
 
 def _empty() -> dict[str, list[Any]]:
-    return {"subjects": [], "events": [], "tombstones": [], "contexts": [], "trails": []}
+    return {"subjects": [], "events": [], "taken": [], "tombstones": [], "contexts": [], "trails": []}
 
 
 def _draft(part: dict[str, list[Any]]) -> EventDraft:

@@ -45,6 +45,10 @@ _ON_KEYS: Final = sa.text(
 )
 _OF_EVENTS: Final = sa.text(_STONES + "t.event_id = ANY(CAST(:event_ids AS text[]))")
 _OF_RELATION: Final = sa.text(_STONES + "t.relation = :relation")
+_KEYS_ABOUT: Final = sa.text(
+    "SELECT DISTINCT t.entity, t.relation FROM tombstone t WHERE t.tenant = :tenant "
+    "AND t.entity = ANY(CAST(:entities AS text[]))"
+)
 _AT: Final = sa.text(
     "SELECT t.* FROM tombstone t WHERE t.tenant = :tenant AND (t.position, t.ordinal) IN "
     "(SELECT * FROM unnest(CAST(:positions AS bigint[]), CAST(:ordinals AS integer[])))"
@@ -226,6 +230,18 @@ class Graves:
         values = Values(self._said, self._erased)
         clear = {stone.claim_id: named(stone, self._names, values.of) for stone in stones}
         return [clear.get(claim.claim_id, claim) for claim in known]
+
+    def stored(self, stone: Claim) -> Tombstone:
+        """Return a tombstone that was read as it is stored."""
+        return self._stored[stone.claim_id]
+
+    async def keys_about(self, names: Iterable[str]) -> set[Key]:
+        """Return the keys of these entities that tombstones are on, in clear as far as anything says them."""
+        wanted = set(names)
+        self.learn(wanted)
+        bound = self._bound(entities=sorted(map(self._veil, wanted)))
+        rows = await self._conn.execute(_KEYS_ABOUT, bound)
+        return await self.clear((row.entity, row.relation) for row in rows)
 
     async def of_batch(self, event_ids: Iterable[str]) -> list[Claim]:
         """Return the tombstones of events that are being folded, after whatever else is has been learned."""

@@ -17,7 +17,7 @@ from ledger._claims import NO_KEY, canonical
 from ledger._entries import Entry, Identity
 from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
 from ledger._relations import Contracts
-from ledger._tombstones import Erased, Tombstone, is_nobody
+from ledger._tombstones import Erased, Tombstone, nobody_since
 from ledger._values import Normals, takes
 
 
@@ -86,7 +86,7 @@ class Register:
             claim
             for claim in self._of_event.get(reference.event_id, ())
             if place_of(claim) < place_of(by)
-            and not _is_unknown(claim, by)
+            and not self._is_unknown(claim, by)
             and self._is_meant(claim, reference)
         ]
 
@@ -106,7 +106,14 @@ class Register:
 
     def _key_made(self, claim: Claim) -> tuple[str, str]:
         entry = self._of_claim.get(claim.claim_id)
-        return (claim.entity, claim.relation) if entry is None else (entry.entity, entry.relation)
+        return key_and_value(claim)[:2] if entry is None else (entry.entity, entry.relation)
+
+    def _is_unknown(self, claim: Claim, by: Claim) -> bool:
+        """Return whether a claim was erased with all about its subject before another was made."""
+        if not isinstance(claim, Tombstone):
+            return False
+        since = nobody_since(names_of_pair(self._key_made(claim)[0])[0])
+        return since is not None and by.commit >= since
 
     def _is_meant(self, claim: Claim, reference: TargetRef) -> bool:
         if reference.ordinal is not None and claim.position.ordinal != reference.ordinal:
@@ -122,7 +129,7 @@ class Register:
             (claim.entity, claim.relation),
         }:
             # Of a subject that was erased nobody is left who could be meant instead.
-            return is_nobody(claim.entity) and reference.relation == relation
+            return nobody_since(claim.entity) is not None and reference.relation == relation
         if reference.value is not None:
             contract = self.contracts.of(relation)
             wanted = self.normal(reference.value, contract)
@@ -171,11 +178,6 @@ class Register:
             and entry.actor_id == by.source.actor_id
             and (normal is None or (not entry.is_end and entry.normal == normal))
         ]
-
-
-def _is_unknown(claim: Claim, by: Claim) -> bool:
-    """Return whether a claim was erased with all about its subject before another was made."""
-    return isinstance(claim, Tombstone) and is_nobody(claim.entity) and by.commit >= claim.erased_in
 
 
 def pair_of(one: str, other: str) -> str:

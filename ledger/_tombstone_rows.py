@@ -47,6 +47,7 @@ def form_of(stone: Tombstone) -> list[Any]:
         None if stone.winner is None else _reference_form(stone.winner),
         None if stone.pair is None else list(stone.pair),
         stone.erased_in,
+        list(stone.selves),
     ]
 
 
@@ -54,7 +55,7 @@ def stone_of(form: list[Any], *, keys: TenantKeys, epoch: int) -> Tombstone:
     """Return the tombstone of `form_of`, in an epoch."""
     (
         position, ordinal, commit, event_id, entity, relation, stance, validity, source, recorded_at,
-        observed_at, spans, occurrence_id, value, targets, inputs, winner, pair, erased_in,
+        observed_at, spans, occurrence_id, value, targets, inputs, winner, pair, erased_in, selves,
     ) = form  # fmt: skip
     kind, start, end, earliest, timeless = validity
     return Tombstone(
@@ -84,6 +85,7 @@ def stone_of(form: list[Any], *, keys: TenantKeys, epoch: int) -> Tombstone:
         inputs=tuple(map(_reference, inputs)),
         erased_in=erased_in,
         pair=None if pair is None else (pair[0], pair[1]),
+        selves=tuple(selves),
     )
 
 

@@ -52,11 +52,13 @@ class Tombstone(Claim):
     As it is stored every name is veiled and every value `Erased`; as it takes part in a decision,
     names that something left says are in clear, and a value that a claim left shares is that
     claim's. `pair` are the two names of a claim about who is one with whom; its relation then says
-    nothing about which of the two was claimed.
+    nothing about which of the two was claimed. `selves` are, of one about a subject that was erased,
+    the names under which the subject spoke for itself.
     """
 
     erased_in: int
     pair: tuple[str, str] | None
+    selves: tuple[str, ...]
 
 
 def veiled(keys: TenantKeys, name: str) -> str:
@@ -71,9 +73,26 @@ def is_veiled(*names: str) -> bool:
     return any(name.startswith(VEIL) for name in names)
 
 
-def is_nobody(name: str) -> bool:
-    """Return whether this stands for a subject that was erased with all that was about it."""
-    return name.startswith(VEIL) and name[1:].isdigit() and len(name) < _DIGEST_CHARACTERS
+def nobody(commit: int) -> str:
+    """Return what stands for a subject that this commit erased with all that was about it."""
+    return f"{VEIL}{commit}"
+
+
+def nobody_since(name: str) -> int | None:
+    """Return the commit that made of a name what `nobody` returns; None of any other name."""
+    is_one = name.startswith(VEIL) and name[1:].isdigit() and len(name) < _DIGEST_CHARACTERS
+    return int(name[1:]) if is_one else None
+
+
+def hide(tombstone: Tombstone, commit: int, selves: tuple[str, ...]) -> Tombstone:
+    """Return a stored tombstone on a key that nobody can ask for: this commit erased its subject."""
+    name = nobody(commit)
+    return replace(
+        tombstone,
+        entity=name if tombstone.entity else tombstone.entity,
+        pair=None if tombstone.pair is None else (name, name),
+        selves=selves if tombstone.entity else (),
+    )
 
 
 def named(tombstone: Tombstone, names: Mapping[str, str], value_of: Callable[[Erased], object]) -> Tombstone:
@@ -118,6 +137,7 @@ def named(tombstone: Tombstone, names: Mapping[str, str], value_of: Callable[[Er
         winner=None if tombstone.winner is None else reference(tombstone.winner),
         inputs=tuple(map(reference, tombstone.inputs)),
         pair=None if pair is None else (name_of(pair[0]), name_of(pair[1])),
+        selves=tuple(map(name_of, tombstone.selves)),
     )
 
 
@@ -148,8 +168,8 @@ def names_in(claim: Claim) -> set[str]:
     names = {claim.entity, claim.relation, claim.source.actor_id, claim.occurrence_id}
     if claim.relation in IDENTITY and isinstance(claim.value, str):
         names.add(claim.value)
-    if isinstance(claim, Tombstone) and claim.pair is not None:
-        names |= set(claim.pair)
+    if isinstance(claim, Tombstone):
+        names |= {*(claim.pair or ()), *claim.selves}
     for reference in references_in(claim):
         names |= {reference.entity, reference.relation}
         if reference.relation in IDENTITY and isinstance(reference.value, str):

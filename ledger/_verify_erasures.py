@@ -49,8 +49,9 @@ async def _said(conn: AsyncConnection, keys: TenantKeys) -> _Said:
     for event, erasure in await erasures_of(conn, keys):
         for event_id, digest in erasure.events:
             said.events.setdefault(event_id, (event.event_id, event.commit, digest))
-        for form in erasure.stones:
-            said.stones.setdefault((form[0], form[1]), canonical(form))
+        for place in erasure.taken:
+            said.stones.pop(place, None)
+        said.stones.update(((form[0], form[1]), canonical(form)) for form in erasure.stones)
         said.contexts.update(one.recall for one in erasure.contexts)
         said.trails.update(one.recall for one in erasure.trails)
     return said

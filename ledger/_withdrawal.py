@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from contracts.claims import DERIVED, OPERATOR, Claim, Source, Validity, ValidityKind
+from contracts.claims import DERIVED, OPERATOR, SELF, Claim, Source, Validity, ValidityKind
 from contracts.events import Stance
 from contracts.identity import IDENTITY
 from ledger._claims import NO_KEY, UNSTATED
@@ -61,6 +61,7 @@ class Replay:
         self.has_erased = False
         self._said = Register(contracts, identity)
         self._moved: dict[int, Entry] = {}
+        self._selves: dict[str, frozenset[str]] = {}
         self._mentions = Mentions(contracts, identity)
 
     def extend(self, claims: Iterable[Claim]) -> None:
@@ -97,7 +98,10 @@ class Replay:
         return self._said
 
     def _apply(self, claim: Claim) -> None:
-        self.has_erased = self.has_erased or isinstance(claim, Tombstone)
+        if isinstance(claim, Tombstone):
+            self.has_erased = True
+            if claim.selves:
+                self._selves[claim.entity] = frozenset(claim.selves)
         if not self._said.takes(claim.relation, claim.value):
             self._note_unplaced(claim)
             return
@@ -167,7 +171,7 @@ class Replay:
         inherits_from: Entry | None,
     ) -> Entry:
         contract = self.contracts.of(relation)
-        source_class = class_of(source, entity=entity, relation=relation, identity=self.identity)
+        source_class = self._class_of(source, entity, relation)
         rank, any_rule = rank_and_rule(contract, actor_id=source.actor_id, source_class=source_class)
         normal = None if value is None else self._said.normal(value, contract)
         if relation in IDENTITY:
@@ -216,9 +220,15 @@ class Replay:
         return self._rank_on(claim.source, entry.entity, entry.relation) < entry.rank
 
     def _rank_on(self, source: Source, entity: str, relation: str) -> int:
-        source_class = class_of(source, entity=entity, relation=relation, identity=self.identity)
+        source_class = self._class_of(source, entity, relation)
         contract = self.contracts.of(relation)
         return rank_and_rule(contract, actor_id=source.actor_id, source_class=source_class)[0]
+
+    def _class_of(self, source: Source, entity: str, relation: str) -> str:
+        found = class_of(source, entity=entity, relation=relation, identity=self.identity)
+        # Who an erased subject was is not known any more; that it spoke for itself is.
+        is_self = found != DERIVED and relation not in IDENTITY
+        return SELF if is_self and source.actor_id in self._selves.get(entity, ()) else found
 
     # --- what leaves ------------------------------------------------------------------------
 
@@ -226,8 +236,7 @@ class Replay:
         # A coarse start is taken at its first instant: less may stand, nothing stale does.
         stated = interval(lower(claim.validity.earliest), upper(claim.validity.end))
         if not claim.targets:
-            entity, relation, _ = key_and_value(claim)
-            value = key_and_value(claim)[2] if relation in IDENTITY else claim.value
+            entity, relation, value = key_and_value(claim)
             for entry in self._said.own(claim, entity=entity, relation=relation, value=value):
                 self._leave(entry, stated, claim)
             return
@@ -346,9 +355,8 @@ class Replay:
         old = max(targets, key=lambda entry: entry.place)
         entity, relation, value, inherits = restated(claim, old)
         source = Source(actor_id=old.actor_id, actor_class=old.stated_class)
-        own_is_higher = self._rank_on(claim.source, entity, relation) < self._rank_on(
-            source, entity, relation
-        )
+        own_rank = self._rank_on(claim.source, entity, relation)
+        own_is_higher = own_rank < self._rank_on(source, entity, relation)
         inherits_validity = claim.validity == UNSTATED
         entry = self._make(
             claim,

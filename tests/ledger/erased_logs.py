@@ -11,10 +11,12 @@ from contracts.claims import Claim
 from ledger._burial import Burial, about, derived_from
 from ledger._identity import identity_of
 from ledger._relations import Contracts
-from ledger._tombstones import VEIL, Erased, Tombstone, Values, named, names_in, values_in
+from ledger._tombstones import VEIL, Erased, Tombstone, Values, hide, named, names_in, values_in
 from ledger._withdrawal import Replay
 from tests.ledger.oracle_erased import Erasure
 from tests.ledger.random_logs import ENTITIES, logs
+
+ERASURES_MAX = 3
 
 
 def veil(name: str) -> str:
@@ -25,11 +27,10 @@ def veil(name: str) -> str:
 @st.composite
 def erasing_logs(draw: st.DrawFn, **options: Any) -> tuple[Any, list[Erasure]]:
     """
-    Commits of a random log and erasures between them: of events twice, or once of a subject.
+    Commits of a random log and erasures between them: of events and of subjects, in any order.
 
     The commit of an erasure has no events.
     """
-    erasures_max, is_of_subject = draw(st.sampled_from([(2, False), (1, True)]))
     commits: list[list[dict[str, Any]]] = draw(logs(**options))
     mixed: list[list[dict[str, Any]]] = []
     erasures: list[Erasure] = []
@@ -37,9 +38,9 @@ def erasing_logs(draw: st.DrawFn, **options: Any) -> tuple[Any, list[Erasure]]:
     for events in commits:
         mixed.append(events)
         said += [event["source_event_id"] for event in events]
-        if draw(st.integers(0, 2)) and len(erasures) < erasures_max:
+        if draw(st.integers(0, 2)) and len(erasures) < ERASURES_MAX:
             mixed.append([])
-            if is_of_subject:
+            if draw(st.booleans()):
                 subject = draw(st.sampled_from([*ENTITIES, "bob"]))
                 erasures.append(Erasure(commit=len(mixed), subject=subject))
             else:
@@ -80,7 +81,14 @@ def left_after(
             replay=replay, claims=world, erased_ids=frozenset(going), subjects=names,
             erased_in=erasure.commit, veil=veil,
         )  # fmt: skip
-        stones += burial.tombstones()
+        hidden, gone = ({stone.claim_id for stone in earlier} for earlier in burial.earlier())
+        stones = [
+            hide(stone, erasure.commit, tuple(map(veil, burial.selves)))
+            if stone.claim_id in hidden
+            else stone
+            for stone in stones
+            if stone.claim_id not in gone
+        ] + burial.tombstones()
         left = [claim for claim in left if claim.event_id not in going or claim.commit >= erasure.commit]
     return sorted([*left, *_clear(stones, left, asked)], key=lambda claim: claim.position)
 

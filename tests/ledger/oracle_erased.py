@@ -86,13 +86,27 @@ class Shared:
         )
 
     def hidden_in(self, item: Item) -> int | None:
-        """The erasure of a subject that an item was about, so that it left no tombstone there."""
-        about = item.entity if item.relation == PAIR else {item.entity}
-        for erased in (item.erased, self.erased.get(item.claim.event_id)):
-            names = self.subjects.get(erased or 0, frozenset())
-            if erased is not None and item.claim.commit < erased and not names.isdisjoint(about):
-                return erased
+        """The first erasure of a subject that an erased item was about: no tombstone is left of it there."""
+        return self._hidden_in(item.entity, item.relation, item.claim, item.erased)
+
+    def is_silent_unknown(self, entity: Any, relation: str, claim: Claim, by: Claim) -> bool:
+        """The same as `is_unknown` of a claim that made no item."""
+        hidden = self._hidden_in(entity, relation, claim, None)
+        return hidden is not None and by.commit >= hidden
+
+    def _hidden_in(self, entity: Any, relation: str, claim: Claim, also: int | None) -> int | None:
+        about = entity if relation == PAIR else {entity}
+        times = [also, self.erased.get(claim.event_id)]
+        for commit, names in sorted(self.subjects.items()):
+            is_gone = any(erased is not None and erased <= commit for erased in times)
+            if is_gone and claim.commit < commit and not names.isdisjoint(about):
+                return commit
         return None
+
+    def is_unknown(self, item: Item, by: Claim) -> bool:
+        """Whether an item is there for nothing that a claim says: all about its subject was erased before."""
+        hidden = self.hidden_in(item)
+        return hidden is not None and by.commit >= hidden
 
 
 def shared_after(
@@ -139,6 +153,8 @@ def shared_after(
 def _about(names: frozenset[str], claims: list[Claim], oracle: Any) -> set[str]:
     """Events with a claim about any of these, by its own key or by what it acts on."""
     found = set()
+    # Also what was hidden before, so that nobody who says it later is taken to mean it.
+    oracle.items = oracle.all_items
     for claim in claims:
         entity, relation, _ = oracle._key(claim)
         if relation:
@@ -149,6 +165,7 @@ def _about(names: frozenset[str], claims: list[Claim], oracle: Any) -> set[str]:
             items = [i for i in oracle.all_items if i.claim in named or i.claim is claim]
             # What made no item (a dispute, a retraction) is about its key all the same.
             silent = [c for c in named if all(i.claim is not c for i in items)]
+            silent = [c for c in silent if not oracle.shared.is_silent_unknown(*oracle._key(c)[:2], c, claim)]
             keys = [(i.entity, i.relation) for i in items] + [oracle._key(c)[:2] for c in silent]
             about = set()
             for one, its_relation in keys:

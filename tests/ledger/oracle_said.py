@@ -185,7 +185,7 @@ class Said(Ranked):
 
     def _is_unknown(self, item: Item, by: Claim) -> bool:
         """§9: what was erased about a subject is there for nothing that was said later."""
-        return self.shared.hidden_in(item) is not None and self.shared.is_before(item, by)
+        return self.shared.is_unknown(item, by)
 
     def _says(self, item: Item, value: Any, relation: str, claim: Claim) -> bool:
         return item.raw == self._normal(value, relation) and self.shared.may_know(item, claim)

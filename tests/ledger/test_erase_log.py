@@ -185,7 +185,7 @@ async def test_claims_of_an_erased_event_that_are_still_there_are_found(ledger):
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT echoplane_erase('acme', ARRAY[:event], ARRAY[:newest], '{}', '{}')",
+        "SELECT echoplane_erase('acme', ARRAY[:event], ARRAY[:newest], '{}', '{}', '{}', '{}')",
         "SELECT echoplane_unfold('acme', 1, ARRAY[1::bigint], '{}', '{}', '{}', '{}')",
         "DELETE FROM event_key",
         "DELETE FROM claim",

@@ -96,6 +96,75 @@ async def test_what_was_said_of_another_by_mistake_stays_taken_back_when_the_rig
     await check(ledger)
 
 
+async def test_of_what_was_erased_piece_by_piece_nothing_is_left_once_its_subject_is(ledger):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.say(said("e2", claim("ann", "home", "Graz"), claim("ann", "job", "baker")))
+    await ledger.erase("e1")
+    assert await ledger.reason("ann", "home", cut=1) == MissingReason.ERASED
+
+    report = await ledger.erase(subject="ann")
+
+    assert (report.erased, report.tombstones_count) == ((ledger.ids["e2"],), 0)
+    for cut in (1, 2, None):
+        assert await ledger.reason("ann", "home", cut=cut) == MissingReason.NEVER_KNOWN
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_a_subject_of_which_all_was_erased_before_is_erased_once(ledger):
+    await ledger.say(said("e1", claim("ann", "home", "Lyon"), observed_at=day(1)))
+    await ledger.erase("e1")
+    assert await ledger.reason("ann", "home") == MissingReason.ERASED
+
+    first = await ledger.erase(subject="ann")
+    second = await ledger.erase(subject="ann")
+
+    assert (first.erased, first.commit, second.commit) == ((), 3, None)
+    assert await ledger.reason("ann", "home") == MissingReason.NEVER_KNOWN
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_what_was_erased_before_its_subject_goes_on_doing_what_it_did_to_others(ledger):
+    await ledger.say(
+        said("e1", claim("box", "place", "shelf"), claim("ann", "home", "Lyon"), observed_at=day(1))
+    )
+    # The key was wrong: it is ann who is there. Taken back from the box for good.
+    moved = claim(
+        "ann", "place", "shelf", stance="correct", targets=[{"source_event_id": "e1", "ordinal": 0}]
+    )
+    await ledger.say(said("c1", moved))
+    await ledger.erase("c1")
+    assert await ledger.reason("ann", "place") == MissingReason.ERASED
+
+    await ledger.erase(subject="ann")
+
+    assert await ledger.reason("ann", "place") == MissingReason.NEVER_KNOWN
+    assert await ledger.reason("box", "place", cut=1) == MissingReason.ERASED
+    assert await ledger.reason("box", "place") == MissingReason.WITHDRAWN
+    await ledger.intact()
+    await check(ledger)
+
+
+async def test_a_subject_that_spoke_for_itself_is_still_believed_where_it_spoke_of_others(ledger):
+    await ledger.say(
+        said("e0", claim("box", "home", "shelf", **since(1)), actor="op", actor_class="operator")
+    )
+    await ledger.say(said("e1", claim("ann", "home", "Graz", **since(2)), actor="op", actor_class="operator"))
+    # Only ann herself may say that the operator took her for the box.
+    moved = {"stance": "correct", "targets": [{"source_event_id": "e1"}]}
+    await ledger.say(said("c1", {"entity": "box", "relation": "home", **moved}))
+    await ledger.fold()
+    assert (await ledger.ask("box", "home")).value == "Graz"
+
+    await ledger.erase(subject="ann")
+
+    assert await ledger.reason("box", "home") == MissingReason.ERASED
+    assert await ledger.reason("ann", "home") == MissingReason.NEVER_KNOWN
+    await ledger.intact()
+    await check(ledger)
+
+
 # --- many values, occurrences, identity ----------------------------------------------------------
 
 

@@ -109,9 +109,11 @@ BEGIN
 END
 $function$;
 
--- Destroys the data keys of events, contexts and trails, and whatever was projected from those events.
+-- Destroys the data keys of events, contexts and trails, whatever was projected from those events, and
+-- earlier tombstones, by their places.
 CREATE FUNCTION echoplane_erase(
-    p_tenant text, p_event_ids text[], p_erasure_ids text[], p_contexts text[], p_trails text[]
+    p_tenant text, p_event_ids text[], p_erasure_ids text[], p_contexts text[], p_trails text[],
+    p_positions bigint[], p_ordinals integer[]
 ) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $function$
@@ -151,6 +153,8 @@ BEGIN
     UPDATE context AS c SET ciphertext = ''::bytea
     WHERE c.tenant = p_tenant AND c.context_hash = ANY (p_contexts);
     DELETE FROM trail_key AS k WHERE k.tenant = p_tenant AND k.trail_id = ANY (p_trails);
+    DELETE FROM tombstone AS t USING unnest(p_positions, p_ordinals) AS u (position, ordinal)
+    WHERE t.tenant = p_tenant AND t.position = u.position AND t.ordinal = u.ordinal;
 END
 $function$;
 
@@ -171,7 +175,13 @@ BEGIN
     DELETE FROM reach AS r WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.claim_id = ANY (p_claims);
     DELETE FROM tombstone_reach AS r USING unnest(p_positions, p_ordinals) AS u (position, ordinal)
     WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.position = u.position AND r.ordinal = u.ordinal;
-    DELETE FROM veiled_name AS n WHERE n.tenant = p_tenant AND n.epoch = p_epoch AND n.veil = ANY (p_veils);
+    -- A name that other lines have is still said there.
+    DELETE FROM veiled_name AS n WHERE n.tenant = p_tenant AND n.epoch = p_epoch AND n.veil = ANY (p_veils)
+        AND NOT EXISTS (
+            SELECT FROM line AS l WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = n.name
+        ) AND NOT EXISTS (
+            SELECT FROM line AS l WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.relation = n.name
+        );
 END
 $function$;
 
