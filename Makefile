@@ -7,8 +7,11 @@ BIN    := $(VENV)/bin
 # `make bench BENCH="..."` and `make test TESTS="..."` narrow what is run.
 TESTS  ?=
 BENCH  ?=
+# `make torture SEED=7 SECONDS_TO_RUN=600`; without a seed it takes a new one and prints it.
+SEED   ?=
+SECONDS_TO_RUN ?= 600
 
-.PHONY: setup demo up test check bench prove lock clean
+.PHONY: setup demo up test check bench prove torture lock clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -58,6 +61,10 @@ $(VENV)-bench/.installed: requirements-bench.txt
 # What takes minutes or needs the public data sets beside the checkout; the rest is in `make test`.
 prove: setup
 	@started=$$(date +%s); $(BIN)/python -m pytest -m slow -s $(TESTS) && echo "make prove: $$(( $$(date +%s) - started )) s"
+
+# Kill, stop and empty everything at random under eight writers; the last line is the verdict.
+torture: setup
+	@$(BIN)/python -m tests.torture --seconds $(SECONDS_TO_RUN) $(if $(SEED),--seed $(SEED))
 
 # The lock, anew, with uv in a throw-away environment. `uv.lock` names the package index, so only
 # its export is committed: hash-pinned, free of index addresses, valid for each Python we support.

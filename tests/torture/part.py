@@ -1,0 +1,49 @@
+"""
+A relay or a worker beside those of the plane, as a process of its own, to be killed and to be stopped.
+
+Arguments: `relay` or `worker`, the data folder, the consumer, and the seconds of its lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import projection._worker
+from echoplane._clock import wall_clock
+from echoplane._embedded import find_servers
+from echoplane._folders import DataFolder
+from echoplane._keys import load_master_key
+from echoplane._settings import Settings
+from ledger.log import open_database
+from projection import RuleProjector, run_relay, run_worker
+
+
+async def run(what: str, data_dir: str, consumer: str, lease_seconds: float) -> None:
+    projection._worker.FOLD_LEASE_SECONDS = lease_seconds  # type: ignore[misc]  # what a run can wait for
+    projection._worker.LEASE_MS = round(lease_seconds * 1_000)  # type: ignore[misc]
+    projection._worker.CLAIM_POLL_MS = 500  # type: ignore[misc]
+    projection._worker.PING_SECONDS = 1.0  # type: ignore[misc]
+    settings = Settings(data_dir=Path(data_dir))
+    servers = await find_servers(settings)
+    if servers is None:
+        raise SystemExit(1)
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    db = open_database(
+        plane_url=servers.database.plane,
+        relay_url=servers.database.relay,
+        master_key=load_master_key(settings, DataFolder.at(settings.data_dir)),
+        clock=wall_clock,
+    )
+    if what == "relay":
+        await run_relay(db, servers.redis_url, stop=stop)
+    else:
+        await run_worker(db, servers.redis_url, RuleProjector(), consumer=consumer, stop=stop)
+    await db.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(run(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])))
