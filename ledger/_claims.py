@@ -33,6 +33,7 @@ ACTING: Final = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance
 """Stances that bear on what was said before."""
 
 _ENCODE: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_DECODE: Final = json.JSONDecoder().raw_decode
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -111,9 +112,9 @@ def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
     """
     if not hmac.compare_digest(seal_of(row, keys=keys), bytes(row["seal"])):
         raise IntegrityFault(what=f"the seal of claim {row['position']}#{row['ordinal']}")
-    value, validity, source, recorded_at, observed_at, spans, occurrence_id, targets, winner, inputs = (
-        json.loads(bytes(row["body"]))
-    )
+    # Canonical JSON: ASCII, and nothing around it.
+    body, _ = _DECODE(bytes(row["body"]).decode("ascii"))
+    value, validity, source, recorded_at, observed_at, spans, occurrence_id, targets, winner, inputs = body
     kind, start, end, earliest, timeless = validity
     return Claim(
         claim_id=bytes(row["claim_id"]).hex(),

@@ -27,7 +27,7 @@ Randomness = Callable[[int], bytes]
 
 def framed(*parts: bytes) -> bytes:
     """Join parts, each with its length before it: no two lists of parts give the same bytes."""
-    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    return b"".join([len(part).to_bytes(8, "big") + part for part in parts])
 
 
 def _hmac(key: bytes, *parts: bytes) -> bytes:

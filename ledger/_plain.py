@@ -11,26 +11,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import DERIVED, Claim, ValidityKind
-from contracts.errors import IntegrityFault
+from contracts.errors import IntegrityFault, NotYet
 from contracts.events import Stance
 from contracts.limits import LISTED_CLAIMS_MAX
 from contracts.relations import Cardinality, RelationContract
 from contracts.resolutions import KeyResolution, Resolved
-from contracts.times import KnownAt, ValidAt
 from contracts.views import View, ViewRequest
 from ledger._answers import newest
 from ledger._cells import cell_of
 from ledger._claims import UNSTATED, claim_of, micros
 from ledger._database import Database
 from ledger._decide import State
-from ledger._epochs import EpochState
+from ledger._glance import Row, glance, glance_at, seen
 from ledger._ground import contracts_kept
 from ledger._intervals import lower
 from ledger._keys import TenantKeys
@@ -43,74 +41,23 @@ PLAIN_CLAIMS_MAX: Final = 8
 
 assert PLAIN_CLAIMS_MAX <= LISTED_CLAIMS_MAX
 
-_READ: Final = (
-    "SELECT * FROM echoplane_read(%(tenant)s, %(epoch)s, %(commit)s, %(known_at)s, %(at)s, %(now)s, "
-)
-_READ_ONE: Final = _READ + "ARRAY[%(entity)s], ARRAY[%(relation)s], %(claims_max)s)"
-_READ_MANY: Final = _READ + "CAST(%(entities)s AS text[]), CAST(%(relations)s AS text[]), %(claims_max)s)"
-
-
-class _Row(NamedTuple):
-    """A row of `echoplane_read`."""
-
-    kind: str
-    key: int
-    part: str
-    valid_from: datetime | None
-    valid_to: datetime | None
-    known_from: int
-    known_to: int
-    state: str | None
-    claims: list[bytes]
-    seal: bytes
-    amount: int
-    epoch: int
-    claim_id: bytes
-    position: int
-    ordinal: int
-    commit: int
-    event_id: str
-    entity: str
-    relation: str
-    stance: str
-    body: bytes
-    claim_seal: bytes
-
 
 async def read_plain(db: Database, keys: TenantKeys, request: ViewRequest, key: Key) -> KeyResolution | None:
     """
     Pin a view and answer a key at it, in one round trip; None where the key is not plain.
 
-    None too where the view cannot be pinned at once: `pin` then waits, or says why.
+    None too where the view is not there yet: `pin` waits for it.
 
     Raises:
+        NotFound: No such tenant.
+        EpochDropped: The epoch asked for is there no more.
         IntegrityFault: A claim or cell that was read is not what was written.
         Unavailable: The database is down or busy.
     """
-    generation = request.generation
-    bound = {
-        "tenant": keys.tenant,
-        "epoch": None if generation is None else generation.epoch,
-        "commit": None if generation is None else generation.commit,
-        "known_at": request.known_at,
-        "at": request.valid_at,
-        "now": db.clock(),
-        "entity": key[0],
-        "relation": key[1],
-        "claims_max": PLAIN_CLAIMS_MAX,
-    }
-    rows = [_Row._make(row) for row in await db.rows(_READ_ONE, bound)]
-    if not rows or rows[0].state in {None, EpochState.DROPPED}:
+    rows = await glance(db, keys.tenant, request, key, claims_max=PLAIN_CLAIMS_MAX)
+    view = seen(rows, request)
+    if isinstance(view, NotYet):
         return None
-    stand, now = rows[0], _utc(rows[0].valid_from)
-    if stand.known_from < max(0 if generation is None else generation.commit, request.min_commit or 0):
-        return None
-    view = View(
-        valid_at=ValidAt(now) if request.valid_at is None else request.valid_at,
-        known_at=KnownAt(now) if request.known_at is None else request.known_at,
-        cut=stand.known_to,
-        epoch=stand.epoch,
-    )
     return _answers(rows, keys, view, [key], PLAIN_CLAIMS_MAX).get(key)
 
 
@@ -126,18 +73,7 @@ async def plain_at(
         IntegrityFault: A claim or cell that was read is not what was written.
     """
     claims_max = PLAIN_CLAIMS_MAX if lists else 0
-    bound: dict[str, Any] = {
-        "tenant": keys.tenant,
-        "epoch": view.epoch,
-        "commit": view.cut,
-        "known_at": None,
-        "at": view.valid_at,
-        "now": view.known_at,
-        "entities": [entity for entity, _ in wanted],
-        "relations": [relation for _, relation in wanted],
-        "claims_max": claims_max,
-    }
-    rows = [_Row._make(row) for row in await conn.exec_driver_sql(_READ_MANY, bound)]
+    rows = await glance_at(conn, keys.tenant, view, wanted, claims_max=claims_max)
     return _answers(rows, keys, view, wanted, claims_max)
 
 
@@ -150,7 +86,7 @@ class _Reading:
     contracts: Contracts
     claims_max: int
 
-    def answer(self, key: Key, row: _Row, own: Iterable[_Row]) -> KeyResolution | None:
+    def answer(self, key: Key, row: Row, own: Iterable[Row]) -> KeyResolution | None:
         """Return a key's answer; None where it is not plain after all, or has no value."""
         contract = self.contracts.of(key[1])
         cell = cell_of(row, None, key, self.keys, self.view.epoch)
@@ -186,7 +122,7 @@ class _Reading:
             truncated=len(read) > self.claims_max or not self.claims_max,
         )
 
-    def _claim(self, row: _Row) -> Claim:
+    def _claim(self, row: Row) -> Claim:
         columns = {
             "tenant": self.keys.tenant, "epoch": self.view.epoch, "claim_id": row.claim_id,
             "position": row.position, "ordinal": row.ordinal, "commit": row.commit, "event_id": row.event_id,
@@ -197,13 +133,13 @@ class _Reading:
 
 
 def _answers(
-    rows: Sequence[_Row], keys: TenantKeys, view: View, wanted: Sequence[Key], claims_max: int
+    rows: Sequence[Row], keys: TenantKeys, view: View, wanted: Sequence[Key], claims_max: int
 ) -> dict[Key, KeyResolution]:
     contracts = contracts_kept(keys, rows[0].claim_id)
     if contracts is None:
         return {}
     reading = _Reading(keys=keys, view=view, contracts=contracts, claims_max=claims_max)
-    own: dict[int, list[_Row]] = defaultdict(list)
+    own: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
         if row.kind == "own":
             own[row.key].append(row)
@@ -233,8 +169,3 @@ def _are_one(one: Claim, other: Claim, contract: RelationContract) -> bool:
     if one.value == other.value:
         return True
     return normal_form(one.value, contract) == normal_form(other.value, contract)
-
-
-def _utc(instant: datetime | None) -> datetime:
-    assert instant is not None
-    return instant.astimezone(UTC)
