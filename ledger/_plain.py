@@ -42,11 +42,11 @@ PLAIN_CLAIMS_MAX: Final = 8
 assert PLAIN_CLAIMS_MAX <= LISTED_CLAIMS_MAX
 
 
-async def read_plain(db: Database, keys: TenantKeys, request: ViewRequest, key: Key) -> KeyResolution | None:
+async def read_plain(
+    db: Database, keys: TenantKeys, request: ViewRequest, key: Key
+) -> KeyResolution | View | NotYet:
     """
-    Pin a view and answer a key at it, in one round trip; None where the key is not plain.
-
-    None too where the view is not there yet: `pin` waits for it.
+    Pin a view and answer a key at it, in one round trip; the view alone where the key is not plain.
 
     Raises:
         NotFound: No such tenant.
@@ -57,8 +57,8 @@ async def read_plain(db: Database, keys: TenantKeys, request: ViewRequest, key: 
     rows = await glance(db, keys.tenant, request, key, claims_max=PLAIN_CLAIMS_MAX)
     view = seen(rows, request)
     if isinstance(view, NotYet):
-        return None
-    return _answers(rows, keys, view, [key], PLAIN_CLAIMS_MAX).get(key)
+        return view
+    return _answers(rows, keys, view, [key], PLAIN_CLAIMS_MAX).get(key, view)
 
 
 async def plain_at(

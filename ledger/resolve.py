@@ -14,6 +14,7 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from contracts.errors import NotYet
 from contracts.identity import IDENTITY
 from contracts.resolutions import KeyResolution, ResolvedSet
 from contracts.views import View, ViewRequest
@@ -104,12 +105,13 @@ async def resolve_at(
         IntegrityFault: A claim, contract or cell that was read is not what was written.
     """
     keys = await tenant_keys(db, tenant)
-    found = None if relation in IDENTITY else await read_plain(db, keys, request, (entity, relation))
-    if found is not None:
-        return found
-    view = await pin(db, tenant, request, wait_ms=wait_ms)
+    view = await read_plain(db, keys, request, (entity, relation))
+    if isinstance(view, KeyResolution):
+        return view
+    if isinstance(view, NotYet):
+        view = await pin(db, tenant, request, wait_ms=wait_ms)
     async with db.snapshot(tenant) as conn:
-        return await resolve(conn, keys, view, entity, relation)
+        return (await _decided(conn, keys, view, [(entity, relation)]))[entity, relation]
 
 
 async def resolve_many(
@@ -127,11 +129,16 @@ async def resolve_many(
     found = await plain_at(conn, keys, view, keyed, lists=lists)
     rest = [key for key in wanted if key not in found]
     if rest:
-        reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
-        decided = await decide(reader, view, [key for key in rest if key[1] not in IDENTITY])
-        for key in rest:
-            found[key] = _answer(decided, view, key, veil=reader.graves.veil(key)[0])
+        found |= await _decided(conn, keys, view, rest)
     return [found[key] for key in wanted]
+
+
+async def _decided(
+    conn: AsyncConnection, keys: TenantKeys, view: View, wanted: Sequence[Key]
+) -> dict[Key, KeyResolution]:
+    reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
+    decided = await decide(reader, view, [key for key in wanted if key[1] not in IDENTITY])
+    return {key: _answer(decided, view, key, veil=reader.graves.veil(key)[0]) for key in wanted}
 
 
 def _answer(decided: Decided, view: View, key: Key, *, veil: str) -> KeyResolution:

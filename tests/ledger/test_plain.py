@@ -131,17 +131,17 @@ def in_one_call(db, monkeypatch):
     """Ask, and say whether the first call brought the answer."""
 
     async def ask(request=NEWEST, *, tenant="acme"):
-        slow = []
+        opened = []
+        snapshot = log.Database.snapshot
 
-        async def pin(*given, **named):
-            slow.append(1)
-            return await resolve_pin(*given, **named)
+        def noted(self, tenant):
+            opened.append(tenant)
+            return snapshot(self, tenant)
 
         with monkeypatch.context() as patched:
-            resolve_pin = resolve.pin
-            patched.setattr(resolve, "pin", pin)
+            patched.setattr(log.Database, "snapshot", noted)
             found = await resolve.resolve_at(db, tenant, request, *KEY, wait_ms=0)
-        return found, not slow
+        return found, not opened
 
     return ask
 
