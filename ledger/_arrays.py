@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from ledger._intervals import NEVER, bound
+
 
 def numbers(items: Iterable[int | None]) -> str:
     """Return an array of whole numbers."""
@@ -35,3 +37,9 @@ def texts(items: Iterable[str]) -> str:
     """Return an array of texts."""
     quoted = [item.replace("\\", "\\\\").replace('"', '\\"') for item in items]
     return '{"' + '","'.join(quoted) + '"}' if quoted else "{}"
+
+
+def moments(items: Iterable[int]) -> str:
+    """Return an array of instants from whole microseconds; what is open is infinite."""
+    found = (("-infinity" if item <= NEVER else "infinity", bound(item)) for item in items)
+    return "{" + ",".join([f'"{name if at is None else at.isoformat()}"' for name, at in found]) + "}"

@@ -14,7 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import IntegrityFault
 from ledger import _tables
-from ledger._intervals import lower, upper
+from ledger._arrays import moments, numbers
+from ledger._intervals import FOREVER, lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
 from ledger._timeline import Segment
@@ -37,17 +38,33 @@ _LINES_AT: Final = sa.text(
     "FROM line l WHERE l.tenant = :tenant AND l.epoch = :epoch AND l.entity = k.entity "
     "AND l.relation = k.relation AND l.part = k.part OFFSET 0) AS l"
 )
+_CELL: Final = (
+    "c.cell, c.line, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, "
+    "lower(c.known) AS known_from, upper(c.known) AS known_to, c.state, c.claims, c.seal"
+)
 _CELLS: Final = (
-    "SELECT l.epoch, l.entity, l.relation, l.part, c.* FROM unnest(CAST(:lines AS bigint[])) AS k(line) "
+    "SELECT l.epoch, l.entity, l.relation, l.part, c.* FROM unnest(CAST(:lines AS bigint[])) AS k(line) "  # noqa: S608
     "CROSS JOIN LATERAL (SELECT l.epoch, l.entity, l.relation, l.part FROM line l "
     "WHERE l.tenant = :tenant AND l.line = k.line OFFSET 0) AS l CROSS JOIN LATERAL ("
-    "SELECT c.cell, c.line, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, "
-    "lower(c.known) AS known_from, upper(c.known) AS known_to, c.state, c.claims, c.seal "
-    "FROM cell c WHERE c.tenant = :tenant AND c.line = k.line AND "
+    f"SELECT {_CELL} FROM cell c WHERE c.tenant = :tenant AND c.line = k.line AND "
 )
 # What is still known stands at node 0.
 _OPEN: Final = sa.text(_CELLS + "c.node = 0 OFFSET 0) AS c")
 _LAST: Final = sa.text(_CELLS + "c.node = 0 ORDER BY c.starts DESC LIMIT 1) AS c")
+# Of each line the cell that an instant lies in, or the last one before it; those that begin after it up to
+# another, and so many more.
+_AROUND: Final = sa.text(
+    "SELECT l.epoch, l.entity, l.relation, l.part, k.place, c.* FROM unnest(CAST(:lines AS bigint[]), "  # noqa: S608
+    "CAST(:starts AS timestamptz[]), CAST(:ends AS timestamptz[])) WITH ORDINALITY "
+    "AS k(line, start_at, end_at, place) CROSS JOIN LATERAL (SELECT l.epoch, l.entity, l.relation, l.part "
+    "FROM line l WHERE l.tenant = :tenant AND l.line = k.line OFFSET 0) AS l CROSS JOIN LATERAL ("
+    f"(SELECT {_CELL} FROM cell c WHERE c.tenant = :tenant AND c.line = k.line AND c.node = 0 "
+    "AND c.starts <= k.start_at ORDER BY c.starts DESC LIMIT 1) UNION ALL "
+    f"(SELECT {_CELL} FROM cell c WHERE c.tenant = :tenant AND c.line = k.line AND c.node = 0 "
+    "AND c.starts > k.start_at AND c.starts <= k.end_at) UNION ALL "
+    f"(SELECT {_CELL} FROM cell c WHERE c.tenant = :tenant AND c.line = k.line AND c.node = 0 "
+    "AND c.starts > greatest(k.start_at, k.end_at) ORDER BY c.starts LIMIT :more)) AS c"
+)
 _WITHIN: Final = sa.text(
     _CELLS + "c.known && int8range(CAST(:known_from AS bigint), CAST(:known_to AS bigint)) "
     "AND c.valid && tstzrange(CAST(:valid_from AS timestamptz), CAST(:valid_to AS timestamptz)) OFFSET 0) "
@@ -188,6 +205,38 @@ class Cells:
             IntegrityFault: A cell is not what was written.
         """
         return await self._read(_LAST if last_only else _OPEN, lines)
+
+    async def cells_around(
+        self, wanted: Sequence[tuple[int, int, int]], *, more: int
+    ) -> list[tuple[list[Cell], int, int]]:
+        """
+        Return the open cells around stretches of lines, and from when to when these are all there are.
+
+        Args:
+            wanted: A line, and two instants in microseconds, for each stretch.
+            more: Cells beyond its end that are read with it.
+
+        Raises:
+            IntegrityFault: A cell is not what was written.
+        """
+        parameters = {
+            "tenant": self.keys.tenant,
+            "lines": numbers(line for line, _, _ in wanted),
+            "starts": moments(start for _, start, _ in wanted),
+            "ends": moments(end for _, _, end in wanted),
+            "more": more,
+        }
+        found: list[list[Cell]] = [[] for _ in wanted]
+        for row in await self.conn.execute(_AROUND, parameters):
+            cell = cell_of(row, row.cell, (row.entity, row.relation), self.keys, row.epoch)
+            found[row.place - 1].append(cell)
+        around: list[tuple[list[Cell], int, int]] = []
+        for (_, start, end), cells in zip(wanted, found, strict=True):
+            cells.sort(key=lambda cell: cell.segment.start)
+            beyond = sum(cell.segment.start > max(start, end) for cell in cells)
+            until = cells[-1].segment.end if cells and beyond == more else FOREVER
+            around.append((cells, start, until))
+        return around
 
     async def cells_within(
         self,

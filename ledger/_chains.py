@@ -38,6 +38,19 @@ class Chain:
         self._of_value: dict[str, list[Order]] = defaultdict(list)
         self._erased: list[Order] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._orders)
+
+    @property
+    def first(self) -> Entry:
+        """Return the first of its states."""
+        return self._entries[self._orders[0]]
+
+    @property
+    def last(self) -> Entry:
+        """Return the last of its states."""
+        return self._entries[self._orders[-1]]
+
     def add(self, entry: Entry) -> None:
         """Take in a state."""
         order, value = entry.order, value_of(entry)

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.claims import Claim, Position, Source, Span, TargetRef, Validity, ValidityKind
+from contracts.claims import DERIVED, Claim, Position, Source, Span, TargetRef, Validity, ValidityKind
 from contracts.errors import IntegrityFault
 from contracts.events import Stance
 from contracts.times import KnownAt
@@ -70,6 +70,20 @@ def claim_ids(keys: Digester, *, tenant: str, event_id: str, epoch: int) -> Call
     """Return what gives the ids of an event's claims, by their ordinals."""
     event = canonical(["claim", tenant, event_id, epoch])
     return lambda ordinal: keys.digest(event + b"%d" % ordinal).hex()
+
+
+def state_start(claim: Claim) -> int | None:
+    """
+    Return where a state begins that is plainly said, in microseconds; None for any other claim.
+
+    It stands in a column of its own, for the next state of a key is looked for by it.
+    """
+    validity = claim.validity
+    if claim.stance not in {Stance.ASSERT, Stance.END} or validity.kind != ValidityKind.SINCE:
+        return None
+    if claim.inputs or claim.source.actor_class == DERIVED or validity.start is None:
+        return None
+    return micros(validity.start)
 
 
 def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:

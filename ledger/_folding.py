@@ -9,23 +9,26 @@ loaded once a fold.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from contracts.claims import Claim
+from contracts.claims import Claim, ValidityKind
 from contracts.events import Stance
 from contracts.relations import Cardinality, RelationContract
 from ledger._cells import Cells, stored_part
 from ledger._claims import NO_KEY
 from ledger._decide import ENDED
-from ledger._entries import class_of, rank_and_rule
+from ledger._entries import class_of, extent_of, rank_and_rule
 from ledger._identity import NO_MERGES, Merges, identity_of, moved_between, names_paired
 from ledger._kept import World
-from ledger._lines import Incoming, Line
+from ledger._lines import Line
+from ledger._nearby import Late, Nearby, OnLine
 from ledger._occurrences import WHOLE
+from ledger._placing import place
 from ledger._reached import Reached, tombstones_apart
 from ledger._relations import IDENTITY, Contracts
 from ledger._settling import Settler
 from ledger._shelf import Shelf
+from ledger._tails import Incoming, only_says
 from ledger._tombstones import is_veiled
 from ledger._values import Normals, is_wrong
 from ledger._withdrawal import Replay
@@ -46,9 +49,10 @@ class Folding:
         self._reader = reader
         self._cells = cells
         self._shelf = Shelf(cells)
+        self._nearby = Nearby(reader, cells)
         self._settler = Settler(self._shelf, reader.keys, self._digest)
         self._clouded: set[Key] = set()
-        self._reached_keys: set[Key] = set()
+        self._buried: set[Key] = set()
         self._claims: dict[str, Claim] = {}
         self._on_key: dict[Key, list[Claim]] = defaultdict(list)
         self._worlds: dict[Key, World] = {}
@@ -71,12 +75,11 @@ class Folding:
         """Load what deciding by tails needs for all keys of the fold, and who is one with whom."""
         self._identity_claims = await self._reader.identity_claims()
         self._note_identity()
-        keys = {(claim.entity, claim.relation) for claim in claims if claim.relation != NO_KEY}
-        self._reached_keys = await self._cells.reached(keys)
         graves = self._reader.graves
         if await graves.are_there():
             # A tail knows nothing of what was erased.
-            self._reached_keys |= await graves.touched(keys)
+            keys = {(claim.entity, claim.relation) for claim in claims if claim.relation != NO_KEY}
+            self._buried = await graves.touched(keys)
         await self._look_up(tombstones_apart(claims)[0])
 
     def register(self, contract: RelationContract) -> None:
@@ -94,7 +97,6 @@ class Folding:
         claims = await self._reader.graves.named(claims)
         for claim in claims:
             keys = await self.reached.note(claim)
-            self._reached_keys |= self.reached.get(claim)
             self._take(claim, keys)
             if not keys:
                 self.unplaced[claim.claim_id] = claim
@@ -114,6 +116,7 @@ class Folding:
 
     def _take(self, claim: Claim, keys: Iterable[Key]) -> None:
         self._claims[claim.claim_id] = claim
+        self._nearby.note(claim)
         for key in keys:
             self._on_key[key].append(claim)
             if claim.stance == Stance.CORRECT or (claim.stance == Stance.END and claim.value is None):
@@ -170,17 +173,21 @@ class Folding:
     # --- by the tail ------------------------------------------------------------------------
 
     def _by_tail(self, key: Key, claims: Sequence[Claim], commit: int) -> bool:
-        """Append to the key's lines where their tails decide; False elsewhere: work the commit out."""
+        """Place claims on the key's lines where their tails decide; False elsewhere: work the commit out."""
         contract = self._contract(key[1])
         if contract.cardinality == Cardinality.OCCURRENCE:
             return False
-        if key in self._reached_keys or key[0] in self._paired:
+        if key in self._buried or key[0] in self._paired:
             return False
         if any(claim.source.actor_id in self._paired for claim in claims):
             return False
-        return all(self._append(key, contract, claim, commit) for claim in claims)
+        # All of a commit or none: what is placed and then withdrawn would leave its doubt behind.
+        may_end_value = contract.cardinality == Cardinality.MANY
+        if not all(only_says(claim, may_end_value=may_end_value) for claim in claims):
+            return False
+        return all(self._place(key, contract, claim, commit) for claim in claims)
 
-    def _append(self, key: Key, contract: RelationContract, claim: Claim, commit: int) -> bool:
+    def _place(self, key: Key, contract: RelationContract, claim: Claim, commit: int) -> bool:
         is_many = contract.cardinality == Cardinality.MANY
         part = self._part_of(claim, contract)
         if part is None or (claim.value is not None and is_wrong(self._normal(claim, contract))):
@@ -189,17 +196,27 @@ class Folding:
             not self._shelf.is_known(key, part) or (is_many and key in self._clouded)
         ):
             return False
+        line = self._shelf.line(key, part)
+        around = OnLine(
+            nearby=self._nearby,
+            line=line,
+            by=claim,
+            normal=lambda other: self._normal(other, contract),
+            part_of=self._stored_part if is_many else None,
+            digest=self._digest,
+        )
+        return place(line, self._incoming(key, contract, claim), commit, around)
+
+    def _incoming(self, key: Key, contract: RelationContract, claim: Claim) -> Incoming:
         source_class = class_of(claim.source, entity=key[0], relation=key[1], identity=self._merges.identity)
         rank, any_rule = self._rank(contract, claim.source.actor_id, source_class)
         value = ENDED if claim.stance == Stance.END else self._normal(claim, contract)
-        incoming = Incoming(
+        return Incoming(
             claim=claim,
             rank=rank,
             replaces_any=any_rule and not contract.conflict_window,
             value=self._digest(value),
-            may_end_value=is_many,
         )
-        return self._shelf.line(key, part).append(incoming, commit)
 
     def _part_of(self, claim: Claim, contract: RelationContract) -> str | None:
         """Return the stored part of the line that a claim is on; None if that cannot be one."""
@@ -207,7 +224,10 @@ class Folding:
             return WHOLE
         if claim.value is None:
             return None
-        return stored_part(self._normal(claim, contract), self._reader.keys)
+        return self._stored_part(self._normal(claim, contract))
+
+    def _stored_part(self, normal: str) -> str:
+        return stored_part(normal, self._reader.keys)
 
     # What many claims of a fold have in common is worked out once for each fold.
 
@@ -309,6 +329,7 @@ class Folding:
     async def _look_up(self, claims: Sequence[Claim]) -> None:
         """Load, with its last cell, each line that a claim of the fold may be appended to."""
         wanted: set[tuple[Key, str]] = set()
+        places: list[tuple[Key, str, Claim]] = []
         many: set[Key] = set()
         for claim in claims:
             key = (claim.entity, claim.relation)
@@ -318,11 +339,27 @@ class Folding:
             part = self._part_of(claim, contract)
             if part is not None:
                 wanted.add((key, part))
+                places.append((key, part, claim))
                 if part != WHOLE:
                     many.add(key)
         await self._shelf.look_up(wanted)
+        await self._nearby.read(list(self._late(places)))
         fresh = {key for key, part in wanted if key in many and self._shelf.get(key, part) is None}
         # What ends every value, or may, counts on lines that are yet to come.
         for claim in await self._reader.ends_on(fresh):
             if claim.stance == Stance.CORRECT or claim.value is None:
                 self._clouded.add((claim.entity, claim.relation))
+
+    def _late(self, places: Iterable[tuple[Key, str, Claim]]) -> Iterator[Late]:
+        """Yield the claims that the last cells of their lines may not be enough for."""
+        for key, part, claim in places:
+            line = self._shelf.get(key, part)
+            if line is None or line.tail is None or not only_says(claim, may_end_value=part != WHOLE):
+                continue
+            start, _, earliest = extent_of(claim.validity)
+            is_state = claim.validity.kind == ValidityKind.SINCE
+            if is_state and start >= line.tail.latest and earliest >= line.tail.first:
+                continue
+            incoming = self._incoming(key, self._contract(key[1]), claim)
+            if line.tail.takes(incoming) and (line.tail.is_open if is_state else line.tail.is_even):
+                yield Late(line=line, incoming=incoming)

@@ -104,7 +104,7 @@ class World:
     A connected piece of the ledger: its keys, its claims, and what they come to so far.
 
     `waiting` are claims not replayed yet, in order. `derived` are keys (by representative) that a
-    derived claim is on; they are judged as a whole.
+    derived claim is on; they are judged as a whole. `has_derived` says that any claim names inputs.
     """
 
     keys: set[Key]
@@ -115,12 +115,17 @@ class World:
     occurrences: dict[Key, LiveOccurrences] = field(default_factory=dict)
     derived: set[Key] = field(default_factory=set)
     unplaced_seen: int = 0
+    has_derived: bool = False
+
+    def __post_init__(self) -> None:
+        self.has_derived = any(claim.inputs for claim in self.claims.values())
 
     def take(self, claim: Claim) -> None:
         """Take in a claim, in order."""
         if claim.claim_id not in self.claims:
             self.claims[claim.claim_id] = claim
             self.waiting.append(claim)
+            self.has_derived = self.has_derived or bool(claim.inputs)
 
     def catch_up(self, commit: int) -> None:
         """Replay what waits from before a commit: the open cells stand there already."""

@@ -18,7 +18,7 @@ from ledger._chains import Chain, Coverage, Pieces
 from ledger._decide import Standing, State, judge, value_of
 from ledger._entries import Entry
 from ledger._intervals import FOREVER, NEVER, Intervals, difference, union
-from ledger._lines import TailBasis
+from ledger._tails import Tail, TailBasis
 from ledger._timeline import Segment, claims_of_cell
 
 Open: TypeAlias = Callable[[int, int], Intervals]
@@ -62,7 +62,7 @@ class LiveLine:
         self._doubted = Coverage()
         self._gone = Coverage()
         self._regions: list[tuple[int, int]] = []
-        self.basis = TailBasis(value)
+        self._basis = TailBasis(value, has_window=window_us > 0)
         self.has_left = False
 
     def put(self, standing: Standing, *, is_open: Open) -> None:
@@ -70,7 +70,7 @@ class LiveLine:
         entry = standing.entry
         old = self.standings.get(id(entry))
         self.standings[id(entry)] = standing
-        self.basis.note(entry, is_new=old is None)
+        self._basis.note(entry, is_new=old is None)
         if old is None:
             self._note_rules(entry)
             for start, end in standing.gone:
@@ -98,6 +98,11 @@ class LiveLine:
             else:
                 segments.append(Segment(start=from_, end=to, state=state, claims=claims))
         return segments
+
+    def tail(self, digest: Callable[[str], str]) -> Tail | None:
+        """Return what the next claim can be decided by without these; None where it cannot be."""
+        chains = {rank: list(own.values()) for rank, own in self._chains.items()}
+        return self._basis.tail(chains, digest)
 
     # --- where a claim makes a difference ---------------------------------------------------
 
@@ -239,6 +244,16 @@ def timeline(line: Sequence[Standing], *, window_us: int) -> list[Segment]:
     for standing in line:
         live.put(standing, is_open=_nowhere)
     return live.segments(NEVER, FOREVER)
+
+
+def tail_of(
+    line: Iterable[Standing], digest: Callable[[str], str], *, value: str | None, window_us: int
+) -> Tail | None:
+    """Return the tail of a line from all of its standings; `value` as in `LiveLine`."""
+    live = LiveLine(window_us=window_us, value=value)
+    for standing in line:
+        live.put(standing, is_open=_nowhere)
+    return live.tail(digest)
 
 
 def _nowhere(start: int, end: int) -> Intervals:  # noqa: ARG001 — nothing is asked of what it leaves

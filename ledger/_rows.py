@@ -14,18 +14,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.claims import Claim
 from ledger._arrays import binaries, instants, numbers, texts, truths
 from ledger._cells import cell_seal
-from ledger._claims import ACTING, row_of
+from ledger._claims import ACTING, row_of, state_start
 from ledger._intervals import bound
 from ledger._keys import TenantKeys
-from ledger._lines import Cell, Line, Tail
+from ledger._lines import Cell, Line
+from ledger._tails import Tail
 from ledger._world import Key
 
 _CLAIMS: Final = sa.text(
     "INSERT INTO claim (tenant, epoch, claim_id, position, ordinal, commit, event_id, entity, relation, "
-    "stance, body, seal) SELECT :tenant, :epoch, * FROM unnest(CAST(:claim_ids AS bytea[]), "
+    "stance, body, seal, starts) SELECT :tenant, :epoch, * FROM unnest(CAST(:claim_ids AS bytea[]), "
     "CAST(:positions AS bigint[]), CAST(:ordinals AS integer[]), CAST(:commits AS bigint[]), "
     "CAST(:event_ids AS text[]), CAST(:entities AS text[]), CAST(:relations AS text[]), "
-    "CAST(:stances AS text[]), CAST(:bodies AS bytea[]), CAST(:seals AS bytea[]))"
+    "CAST(:stances AS text[]), CAST(:bodies AS bytea[]), CAST(:seals AS bytea[]), CAST(:starts AS bigint[]))"
 )
 _REACH: Final = sa.text(
     "INSERT INTO reach (tenant, epoch, entity, relation, claim_id, position, acts) SELECT :tenant, :epoch, * "
@@ -89,6 +90,7 @@ class Rows:
             "stances": texts(row["stance"] for row in rows),
             "bodies": binaries(row["body"] for row in rows),
             "seals": binaries(row["seal"] for row in rows),
+            "starts": numbers(map(state_start, claims)),
         }
 
     async def write_claims(self, values: Mapping[str, str | int]) -> None:

@@ -10,10 +10,11 @@ from ledger._entries import Entry
 from ledger._intervals import FOREVER, NEVER, interval
 from ledger._kept import LiveKey, World
 from ledger._keys import TenantKeys
-from ledger._lines import Line, Tail
+from ledger._lines import Line
 from ledger._live import LiveLine, Open
 from ledger._live_occurrences import LiveOccurrences
 from ledger._shelf import Shelf
+from ledger._tails import Tail
 from ledger._world import Key
 
 
@@ -60,6 +61,7 @@ class Settler:
             self._settle_whole(world, members, commit, paired)
         else:
             self._settle_places(world, live, members, commit, paired=paired)
+        self._forget_tails(world, members)
 
     def _settle_places(
         self,
@@ -118,12 +120,15 @@ class Settler:
         return self._shelf.line(key, stored_part(part, self._keys))
 
     def _tail(self, world: World, key: Key, line: LiveLine, paired: set[str]) -> Tail | None:
-        if key[0] in paired:
-            return None
-        contract = world.replay.contracts.of(key[1])
-        tail = line.basis.tail(self._digest, has_window=bool(contract.conflict_window))
-        if tail is None:
+        # What is derived from a claim on the key has to be judged again with each one more.
+        if world.has_derived or key[0] in paired:
             return None
         if paired and any(standing.entry.actor_id in paired for standing in line.standings.values()):
             return None
-        return tail
+        return line.tail(self._digest)
+
+    def _forget_tails(self, world: World, members: Sequence[Key]) -> None:
+        if world.has_derived:
+            for key in members:
+                for line in self._shelf.of(key).values():
+                    line.tail = None

@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from ledger._cells import Cells, LineRow
-from ledger._lines import Line, Tail
+from ledger._intervals import FOREVER, NEVER
+from ledger._lines import Line
+from ledger._tails import Tail
 from ledger._world import Key
 
 
@@ -61,7 +63,8 @@ class Shelf:
         lines = [line for line in self.all if line.tail is not None and not line.whole]
         found = await self._cells.open_cells([_id(line) for line in lines], last_only=True)
         for line in lines:
-            line.load(found.get(_id(line), []))
+            cells = found.get(_id(line), [])
+            line.load(cells, start=min((cell.segment.start for cell in cells), default=NEVER), end=FOREVER)
 
     async def load_whole(self, keys: set[Key]) -> None:
         """Load every line of these keys with all of its open cells."""
@@ -72,7 +75,7 @@ class Shelf:
         lines = [line for key in missing for line in self._lines[key].values() if not line.whole]
         found = await self._cells.open_cells([_id(line) for line in lines], last_only=False)
         for line in lines:
-            line.load(found.get(_id(line), []))
+            line.load(found.get(_id(line), []), start=NEVER, end=FOREVER)
             line.whole = True
 
 

@@ -234,12 +234,19 @@ claim = sa.Table(
     sa.Column("stance", sa.Text, nullable=False),
     # Canonical JSON of everything else (value, validity, source, targets, inputs, spans …).
     sa.Column("body", sa.LargeBinary, nullable=False),
-    # Keyed digest over every other column: a changed byte anywhere in the row is found at read.
+    # Keyed digest over every other column but the last: a changed byte anywhere in them is found at read.
     sa.Column("seal", sa.LargeBinary, nullable=False),
+    # Where a state begins that is plainly said, in microseconds: the body says it too.
+    sa.Column("starts", sa.BigInteger),
     sa.PrimaryKeyConstraint("tenant", "epoch", "claim_id"),
     sa.UniqueConstraint("tenant", "epoch", "position", "ordinal", name="claim_position_once"),
     # That its epoch and its event are there is asked once a statement, by a trigger.
     sa.Index("claim_of_key", "tenant", "epoch", "entity", "relation", "position", "ordinal"),
+    # By it a late state finds the next one of its key.
+    sa.Index(
+        "claim_state", "tenant", "epoch", "entity", "relation", "starts", "position", "ordinal",
+        postgresql_where=sa.text("starts IS NOT NULL"),
+    ),  # fmt: skip
     # Who is one with whom: few claims, read whole.
     sa.Index(
         "claim_identity",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -24,7 +25,7 @@ from ledger._decide import Standing
 from ledger._identity import Merges, identity_of
 from ledger._intervals import lower, upper
 from ledger._keys import TenantKeys
-from ledger._lines import tail_of
+from ledger._live import tail_of
 from ledger._problems import Problem, Problems
 from ledger._relations import IDENTITY, Contracts
 from ledger._tenants import tenant_keys
@@ -263,7 +264,7 @@ class _Cut:
             standings,
             self._digest,
             value=part if is_many else None,
-            has_window=bool(contract.conflict_window),
+            window_us=contract.conflict_window // timedelta(microseconds=1),
         )
         return None if tail is None else tail.stored()
 

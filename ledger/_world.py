@@ -67,6 +67,13 @@ _BY_ID: Final = sa.text(
     f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
     "AND c.claim_id = k.claim_id OFFSET 0) AS c"
 )
+_STATES_AFTER: Final = sa.text(
+    "SELECT k.place, c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), "  # noqa: S608
+    "CAST(:starts AS bigint[])) WITH ORDINALITY AS k(entity, relation, after, place) CROSS JOIN LATERAL ("
+    f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch AND c.entity = k.entity "
+    "AND c.relation = k.relation AND c.starts > k.after AND c.commit <= :cut "
+    "ORDER BY c.starts, c.position, c.ordinal LIMIT :limit) AS c"
+)
 _IDENTITY: Final = sa.text(
     f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "  # noqa: S608
     "AND c.relation IN ('same_as', 'not_same_as') AND c.commit <= :cut"
@@ -125,6 +132,21 @@ class Reader:
         if not wanted:
             return {}
         return {claim.claim_id: claim for claim in await self._claims(_BY_ID, claim_ids=wanted)}
+
+    async def states_after(self, wanted: Sequence[tuple[Key, int]], *, limit: int) -> list[list[Claim]]:
+        """Return, for each key and instant (microseconds), the first states that begin after it, in order."""
+        parameters = self._bound(
+            entities=[key[0] for key, _ in wanted],
+            relations=[key[1] for key, _ in wanted],
+            starts=[start for _, start in wanted],
+            limit=limit,
+        )
+        found: list[list[Claim]] = [[] for _ in wanted]
+        for row in (await self.conn.execute(_STATES_AFTER, parameters)).mappings():
+            found[row["place"] - 1].append(claim_of(dict(row), keys=self.keys))
+        for claims in found:
+            claims.sort(key=lambda claim: (claim.validity.start, claim.position))
+        return found
 
     async def reached(self, claims: Iterable[Claim]) -> dict[str, set[Key]]:
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -22,7 +22,7 @@ from contracts.relations import Cardinality
 from contracts.resolutions import Conflict, Missing, Resolved, ResolvedSet
 from contracts.times import KnownAt, ValidAt
 from contracts.views import View
-from ledger import _found, log
+from ledger import _found, _plain, log
 from ledger._answers import answer_of
 from ledger._claims import ACTING, NO_KEY, micros
 from ledger._court import Court, KeyVerdict, court_of
@@ -31,7 +31,8 @@ from ledger._excerpt import Excerpt, NotSureError, Read, events_named
 from ledger._found import Found
 from ledger._ground import Ground
 from ledger._identity import identity_of
-from ledger._lines import Cell, tail_of
+from ledger._lines import Cell
+from ledger._live import tail_of
 from ledger._timeline import Segment, claims_of_cell
 from ledger._values import Normals
 from ledger._world import Key, references_of, with_merged
@@ -56,6 +57,7 @@ def ledger(database):
 @pytest.fixture
 def long_from_three(monkeypatch):
     monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", READ)
+    monkeypatch.setattr(_plain, "PLAIN_CLAIMS_MAX", READ)
 
 
 async def answers(ledger: Ledger, tenant: str, view: View, keys: list[Key]):
@@ -192,10 +194,9 @@ def found_of(claims: list[Claim], key: Key, verdict: KeyVerdict, court: Court, r
         segment = Segment(start=0, end=1, state=line.state.value, claims=claims_of_cell(line))
         found.cells[part] = Cell(cell_id=None, segment=segment, known_from=1, known_to=None)
         standings = court.lines(*key)[part]
-        acted = any(standing.entry.left_by for standing in standings)
-        if not acted and tail_of(
-            standings, str, value=part if is_many else None, has_window=key[1] == "level"
-        ):
+        window_us = CONTRACTS.of(key[1]).conflict_window // timedelta(microseconds=1)
+        tail = tail_of(standings, str, value=part if is_many else None, window_us=window_us)
+        if tail is not None and tail.is_plain:
             found.plain.add(part)
         found.named.extend(claim for claim in claims if claim.claim_id in segment.claims)
     return found

@@ -17,6 +17,7 @@ from ledger._claims import micros
 from ledger._court import court_of
 from ledger._decide import State
 from ledger._timeline import claims_of_cell
+from ledger.resolve import verify_cells
 from ledger.write import fold
 from tests.ledger.folded import Ledger
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, START, instant, instants_of, logs
@@ -66,6 +67,7 @@ def check(ledger: Ledger, commits, events_max: int, relations) -> None:
     ledger.fold(tenant, events_max=events_max)
 
     assert_cells_follow(ledger, tenant, relations)
+    assert ledger.run(verify_cells(ledger.db, tenant)).problems == ()
 
     digest = ledger.digest(tenant)
     ledger.unfold(tenant)

@@ -5,6 +5,12 @@ ALTER TABLE cell DROP CONSTRAINT cell_of_line;
 -- The claims of an event are found at its position.
 DROP INDEX claim_by_event;
 
+-- A late state finds the next one of its key by where that begins. The seal need not cover it: the body says
+-- it too, and verification holds the one against the other.
+ALTER TABLE claim ADD COLUMN starts BIGINT;
+CREATE INDEX claim_state ON claim (tenant, epoch, entity, relation, starts, position, ordinal)
+    WHERE starts IS NOT NULL;
+
 CREATE FUNCTION echoplane_claims_come_from_events() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp
 AS $function$
