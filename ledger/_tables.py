@@ -219,6 +219,8 @@ relation = sa.Table(
     sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="relation_of_epoch"),
 )
 
+_KEY_COLUMNS: Final = ("tenant", "epoch", "entity", "relation")
+
 claim = sa.Table(
     "claim",
     metadata,
@@ -241,12 +243,16 @@ claim = sa.Table(
     sa.PrimaryKeyConstraint("tenant", "epoch", "claim_id"),
     sa.UniqueConstraint("tenant", "epoch", "position", "ordinal", name="claim_position_once"),
     # That its epoch and its event are there is asked once a statement, by a trigger.
-    sa.Index("claim_of_key", "tenant", "epoch", "entity", "relation", "position", "ordinal"),
+    sa.Index("claim_of_key", *_KEY_COLUMNS, "position", "ordinal"),
     # By it a late state finds the next one of its key.
     sa.Index(
-        "claim_state", "tenant", "epoch", "entity", "relation", "starts", "position", "ordinal",
+        "claim_state",
+        *_KEY_COLUMNS,
+        "starts",
+        "position",
+        "ordinal",
         postgresql_where=sa.text("starts IS NOT NULL"),
-    ),  # fmt: skip
+    ),
     # Who is one with whom: few claims, read whole.
     sa.Index(
         "claim_identity",
@@ -258,10 +264,7 @@ claim = sa.Table(
     # What acts on others is needed however old it is.
     sa.Index(
         "claim_acting",
-        "tenant",
-        "epoch",
-        "entity",
-        "relation",
+        *_KEY_COLUMNS,
         "position",
         "ordinal",
         postgresql_where=sa.text("stance IN ('correct', 'retract', 'settle', 'dispute')"),
@@ -290,10 +293,7 @@ reach = sa.Table(
     sa.Index("reach_by_claim", "tenant", "epoch", "claim_id"),
     sa.Index(
         "reach_acting",
-        "tenant",
-        "epoch",
-        "entity",
-        "relation",
+        *_KEY_COLUMNS,
         "position",
         postgresql_where=sa.text("acts"),
     ),
