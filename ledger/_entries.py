@@ -38,8 +38,8 @@ class Identity:
     Which entities are one at a cut.
 
     `root` maps an entity to the representative of those it is merged with (itself where absent);
-    `self_root` likewise, for those whose every name is joined by pairs that an operator states or
-    that both state.
+    `self_root` each of these to the representative of those that it is one with by pairs that an
+    operator states or that both state, save those whose own word alone joined them to others.
     """
 
     root: Mapping[str, str]
@@ -51,10 +51,11 @@ class Identity:
 
     def is_self(self, actor_id: str, entity: str) -> bool:
         """
-        Return whether the actor is the entity, under every name that it has.
+        Return whether the actor is the entity that a claim names, and is heard as such.
 
-        One name in common is not enough: whoever merges himself with another would speak, under
-        his own name, as the other.
+        Judged by that name, not by all that it is merged with: whoever joins a name to Ann's, she
+        is herself. But he who joined it is heard as nobody, or he would speak, under his own name,
+        as her.
         """
         if entity not in self.root:
             return actor_id == entity

@@ -109,9 +109,7 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
         representative = min(component)
         members[representative] = tuple(sorted(component))
         root.update(dict.fromkeys(component, representative))
-        # One name joined by less is enough that nobody speaks for all of them.
-        if component in _components([pair for pair in inside if pair.is_self]):
-            self_root.update(dict.fromkeys(component, representative))
+        self_root.update(_speaking(component, inside))
     return Merges(
         identity=Identity(root=root, self_root=self_root),
         members=members,
@@ -199,6 +197,25 @@ def _conflict(entries: Sequence[Entry]) -> Conflict:
         why="claims of who is one with whom contradict each other, and none is of a higher class",
         superseded=(),
     )
+
+
+def _speaking(component: Iterable[str], inside: Sequence[_Pair]) -> dict[str, str]:
+    """
+    Return, by name, the representative of those that strong pairs join, of who may speak as them.
+
+    Whoever says himself what joins him to others, and is not confirmed, speaks as none of them: of
+    merged names every claim counts about all, and his would outrank what others say about those.
+    """
+    root = {name: name for name in component}
+    for part in _components([pair for pair in inside if pair.is_self]):
+        root.update(dict.fromkeys(part, min(part)))
+    joined_by = {
+        root.get(entry.actor_id)
+        for pair in inside
+        if root[pair.one] != root[pair.other]
+        for entry in pair.side.carriers
+    }
+    return {name: own for name, own in root.items() if own not in joined_by}
 
 
 def _others(pairs: Iterable[_Pair]) -> dict[str, tuple[tuple[str, tuple[Claim, ...]], ...]]:

@@ -30,7 +30,9 @@ class RuleProjector:
 
     def __init__(self) -> None:
         self._languages: tuple[Language, ...] = (EnglishReader(),)
-        self.version = "+".join(("rules-1", *(language.name for language in self._languages)))
+        # Raised whenever the same log would be projected or decided otherwise: a tenant that was folded
+        # under another name is rebuilt.
+        self.version = "+".join(("rules-2", *(language.name for language in self._languages)))
 
     def project(self, event: Event) -> Sequence[ProjectedClaim]:
         """Return structured claims with ordinals from 0, or, where there are none, what the text says."""

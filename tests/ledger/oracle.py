@@ -40,6 +40,7 @@ class Oracle(Said):
         found: dict[frozenset, str] = {}
         ranks: dict[frozenset, int] = {}
         strong: set[frozenset] = set()
+        said_by: dict[frozenset, set[str]] = {}
         for pair in {item.entity for item in self.items if item.relation == PAIR}:
             said = [i for i in self.items if i.entity == pair and i.relation == PAIR]
             said = [i for i in said if self.shared.hidden_in(i) is None]
@@ -52,7 +53,7 @@ class Oracle(Said):
                 found[pair] = kinds.pop()
                 carriers = sides[found[pair]]
                 ranks[pair] = min(self._rank(i) for i in carriers)
-                sources = {i.claim.source.actor_id for i in carriers}
+                said_by[pair] = sources = {i.claim.source.actor_id for i in carriers}
                 if set(pair) <= sources or any(i.claim.source.actor_class == "operator" for i in carriers):
                     strong.add(pair)
         edges = {pair for pair, kind in found.items() if kind == "same_as"}
@@ -67,6 +68,11 @@ class Oracle(Said):
                 self.one.update(dict.fromkeys(component, component))
                 for part in self._components({pair for pair in edges & strong if pair <= component}):
                     self.selves.update(dict.fromkeys(part, part))
+                for pair in [pair for pair in edges if pair <= component]:
+                    # "Mallory cannot make himself Ann": it was his own word that joined them.
+                    if not any(pair <= part for part in self.selves.values()):
+                        for actor in said_by[pair]:
+                            self.unheard |= self.selves.get(actor, {actor}) & component
 
     @staticmethod
     def _components(edges: set) -> list[set]:

@@ -51,13 +51,14 @@ class Ranked:
     contract_of: Any
     one: dict[str, set[str]]
     selves: dict[str, set[str]]
+    unheard: set[str]
 
     def _names(self, entity: str) -> set[str]:
         return self.one.get(entity, {entity})
 
     def _is_self(self, actor: str, entity: str) -> bool:
-        # Under each of its names: else Mallory, made one with Ann by himself, would speak as her.
-        return all(actor == name or actor in self.selves.get(name, set()) for name in self._names(entity))
+        # §3: the actor and the entity of the claim are one, by pairs that an operator or both state.
+        return actor in self.selves.get(entity, {entity}) and actor not in self.unheard
 
     # --- §3 contracts ---------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ class Said(Ranked):
         self.disputes: list[tuple[Claim, list[Item]]] = []
         self.one: dict[str, set[str]] = {}
         self.selves: dict[str, set[str]] = {}
+        self.unheard: set[str] = set()
 
     # --- §4 withdrawal --------------------------------------------------------------------
 
