@@ -29,6 +29,8 @@ APPEND_EVENTS_MAX: Final = 1_000
 STREAM_EVENTS_MAX: Final = 2**53 - 1
 """Events of one stream: what every JSON reader can count."""
 APPEND_BYTES_MAX: Final = 16 * EVENT_BYTES_MAX
+NAMED_CLAIMS_MAX: Final = 10_000
+"""Targets and claims that are looked at to tell what values of one append are about."""
 
 CONTRACT_NAMES_MAX: Final = 64
 """Places in a relation contract's authority, names in one place, and rules of supersession."""

@@ -161,7 +161,7 @@ async def hold(drafts: Sequence[EventDraft], contracts: Contracts, named: Named)
             elif claim.value is not None:
                 # A correction, retraction or dispute of what its targets are on.
                 found = await named.by(claim.targets or draft.targets, index)
-                _check(claim.value, [contracts.of(one.relation) for one in found], place)
+                _check(claim.value, [contracts.of(relation) for relation in found.relations], place)
             elif claim.relation is not None and draft.stance_of(claim) == Stance.CORRECT:
                 await _check_moved(claim, draft, contracts, named, place=place, index=index)
         for path, target in targets_of(draft):
@@ -171,10 +171,10 @@ async def hold(drafts: Sequence[EventDraft], contracts: Contracts, named: Named)
                 _check(target.value, held, f"events[{index}].{path}.value")
 
 
-async def _relations_of(target: TargetDraft, named: Named, index: int) -> list[str]:
+async def _relations_of(target: TargetDraft, named: Named, index: int) -> Sequence[str]:
     if target.relation is not None:
         return [target.relation]
-    return [found.relation for found in await named.by([target], index)]
+    return (await named.by([target], index)).relations
 
 
 async def _check_moved(
@@ -183,8 +183,8 @@ async def _check_moved(
     """A correction of the key alone takes the target's value with it, to a relation that must take it."""
     relation = claim.relation or ""
     found = await named.by(claim.targets or draft.targets, index)
-    if len(found) == 1 and found[0].relation != relation and found[0].value is not None:
-        _check(found[0].value, [contracts.of(relation)], place)
+    if found.only is not None and found.only.relation != relation and found.only.value is not None:
+        _check(found.only.value, [contracts.of(relation)], place)
 
 
 def _check(value: object, held: Sequence[RelationContract], place: str) -> None:
