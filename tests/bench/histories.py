@@ -22,7 +22,10 @@ from ledger._decide import State
 from ledger._intervals import bound, lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
+from ledger._relations import rank_of, replaces_any, unregistered
+from ledger._tails import Incoming, Tail
 from ledger._timeline import Segment
+from ledger._values import normal_form
 from ledger._world import Key
 from ledger.log import create_tenant, tenant_keys
 from ledger.resolve import verify_cells
@@ -43,10 +46,15 @@ Rectangle: TypeAlias = tuple[int, datetime, datetime | None, int, int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What the claim of a number, of so many on a key, says; and the rectangles that all of them make."""
+    """
+    What the claim of a number, of so many on a key, says; and the rectangles that all of them make.
+
+    `last` is which of so many claims begins last, where all are states; None elsewhere.
+    """
 
     says: Callable[[int, int], dict[str, Any]]
     rectangles: Callable[[int], Iterator[Rectangle]]
+    last: Callable[[int], int] | None
 
 
 def _steadily(size: int) -> Iterator[Rectangle]:
@@ -123,15 +131,21 @@ _WHOLE_YEAR: Final = Validity(
 
 SHAPES: Final[dict[str, Shape]] = {
     # A state that changes every minute, and is told at once.
-    "steady": Shape(says=lambda one, _: {"validity": _since(START + one * STEP)}, rectangles=_steadily),
+    "steady": Shape(
+        says=lambda one, _: {"validity": _since(START + one * STEP)},
+        rectangles=_steadily,
+        last=lambda size: size - 1,
+    ),
     # States of as many minutes, told in no order.
     "late": Shape(
-        says=lambda one, size: {"validity": _since(START + _minute(one, size) * STEP)}, rectangles=_late
+        says=lambda one, size: {"validity": _since(START + _minute(one, size) * STEP)},
+        rectangles=_late,
+        last=lambda size: next(one for one in range(size) if _minute(one, size) == size - 1),
     ),
     # One interval, said to have another value each time.
-    "again": Shape(says=lambda _one, _size: {"validity": _WHOLE_YEAR}, rectangles=_again),
+    "again": Shape(says=lambda _one, _size: {"validity": _WHOLE_YEAR}, rectangles=_again, last=None),
     # One state, and corrections of it, each of the one before.
-    "corrected": Shape(says=_correction, rectangles=_corrected),
+    "corrected": Shape(says=_correction, rectangles=_corrected, last=None),
 }
 
 
@@ -165,8 +179,8 @@ async def _write(at: Grounds, made: Made, keys: Sequence[Key], shape: Shape, siz
     await at.plain.execute("SET session_replication_role = replica")
     commits = range(1, made.commits + 1)
     await _copy(
-        at, "commit (tenant, commit, recorded_at, first_position, event_count, previous_hash, hash)",
-        ((made.tenant, one, recorded_at(one), one, 1, _BLANK, _BLANK) for one in commits),
+        at, "commit (tenant, commit, recorded_at, first_position, event_count, previous_hash, hash, tree)",
+        ((made.tenant, one, recorded_at(one), one, 1, _BLANK, _BLANK, _BLANK) for one in commits),
     )  # fmt: skip
     rows = (
         row_of(_claim(made.keys, key, one * len(keys) + place + 1, shape.says(one, size), step=len(keys)),
@@ -177,8 +191,11 @@ async def _write(at: Grounds, made: Made, keys: Sequence[Key], shape: Shape, siz
     cursor = await at.plain.execute("SELECT coalesce(max(line), 0) FROM line")
     [last] = await cursor.fetchone() or [0]
     await _copy(
-        at, "line (tenant, epoch, line, entity, relation, part)",
-        ((made.tenant, 1, last + place + 1, *key, "") for place, key in enumerate(keys)),
+        at, "line (tenant, epoch, line, entity, relation, part, tail)",
+        (
+            (made.tenant, 1, last + place + 1, *key, "", _tail(made, keys, place, shape, size))
+            for place, key in enumerate(keys)
+        ),
     )  # fmt: skip
     await _copy(
         at,
@@ -197,6 +214,27 @@ async def _write(at: Grounds, made: Made, keys: Sequence[Key], shape: Shape, siz
     await at.plain.execute("SET session_replication_role = origin")
     for table in ("commit", "claim", "line", "cell"):
         await at.plain.execute(f"VACUUM ANALYZE {table}")
+
+
+def _tail(made: Made, keys: Sequence[Key], place: int, shape: Shape, size: int) -> bytes | None:
+    """Return what the line of a key says of all its claims, where they are states alone."""
+    if shape.last is None:
+        return None
+    key, step = keys[place], len(keys)
+    contract = unregistered(key[1])
+
+    def incoming(one: int) -> Incoming:
+        claim = _claim(made.keys, key, one * step + place + 1, shape.says(one, size), step=step)
+        return Incoming(
+            claim=claim,
+            rank=rank_of(contract, actor_id=claim.source.actor_id, source_class=claim.source.actor_class),
+            replaces_any=replaces_any(contract, claim.source.actor_class),
+            value=made.keys.digest(normal_form(claim.value, contract).encode()).hex(),
+        )
+
+    first = next(one for one in range(size) if shape.says(one, size)["validity"].start == START)
+    tail = Tail.of_first(incoming(first))
+    return tail.with_placed(incoming(shape.last(size)), is_last=True).stored()
 
 
 def _cells(
