@@ -18,6 +18,7 @@ from ledger._derived import borne
 from ledger._entries import Entry, Identity, input_withdrawn
 from ledger._identity import identity_of
 from ledger._intervals import (
+    ALWAYS,
     EMPTY,
     Intervals,
     covers,
@@ -212,11 +213,11 @@ class Court:
         if id(entry) not in self._carried:
             lines = self.lines(entry.entity, entry.relation, observed_only=True)
             window_us = self.window_us(entry.relation)
-            where: Intervals = EMPTY
-            for line in lines.values():
-                if any(standing.entry is entry for standing in line):
-                    where = carried_by(entry, line, window_us=window_us)
-                    break
+            # What ends every value is on every line, and has ended nothing where one of them stands.
+            on = [line for line in lines.values() if any(one.entry is entry for one in line)]
+            where: Intervals = ALWAYS if on else EMPTY
+            for line in on:
+                where = intersection(where, carried_by(entry, line, window_us=window_us))
             self._carried[id(entry)] = where
         return self._carried[id(entry)]
 

@@ -107,11 +107,12 @@ class Oracle(Said):
         items, self.items = self.items, [i for i in self.all_items if self._know(i, item)]
         lines = self._lines(item.entity, item.relation, at, observed=True)
         self.items = items
-        for line in lines.values():
-            answer = self._line(line, at, as_if=True)
-            if item in line and answer["state"] in {"value", "ended"}:
-                return item in next(iter(answer["sides"].values()))
-        return False
+        # "Its key's answer": an end of every value carries it where it does so on every line.
+        answers = [self._line(line, at, as_if=True) for line in lines.values() if item in line]
+        return bool(answers) and all(
+            answer["state"] in {"value", "ended"} and item in next(iter(answer["sides"].values()))
+            for answer in answers
+        )
 
     def _know(self, one: Item, other: Item) -> bool:
         """What was erased about a subject at once decides among itself, and with nothing else."""
