@@ -32,10 +32,12 @@ class Resolved:
     """
     One value stands, with the claims that carry it and those it superseded.
 
+    `form` is the value's normal form: values are the same where theirs are, however they are written.
     For an occurrence, `count_identity` tells it from others of the same value; else None.
     """
 
     value: Any
+    form: str
     claims: tuple[Claim, ...]
     superseded: tuple[Claim, ...]
     count_identity: str | None

@@ -68,6 +68,7 @@ def resolved(part: str, verdict: Verdict, contract: RelationContract) -> Resolve
     (side,) = verdict.sides
     return Resolved(
         value=side.latest.value,
+        form=side.normal,
         claims=_carrying(side),
         superseded=_claims(verdict.superseded),
         count_identity=part if contract.cardinality == Cardinality.OCCURRENCE else None,

@@ -17,10 +17,9 @@ from contracts.resolutions import KeyResolution
 from contracts.views import View
 from ledger._answers import answer_of, newest
 from ledger._cells import stored_part
-from ledger._claims import micros
+from ledger._claims import NO_KEY, micros
 from ledger._court import Court, KeyVerdict
 from ledger._decide import State, Verdict
-from ledger._entries import Identity
 from ledger._excerpt import Excerpt, NotSureError, Read, events_named
 from ledger._found import Found
 from ledger._ground import Ground
@@ -65,7 +64,7 @@ class Decided:
             unplaced=[
                 claim
                 for claim in (replay.unplaced if found is None else found[0].unplaced)
-                if _is_on(claim, key, replay.identity)
+                if _is_on(claim, key, replay)
             ],
             counts=counts,
         )
@@ -227,5 +226,8 @@ def _form(verdict: Verdict) -> tuple[str, tuple[str, ...]]:
     return verdict.state.value, claims_of_cell(verdict)
 
 
-def _is_on(claim: Claim, key: Key, identity: Identity) -> bool:
-    return claim.relation == key[1] and identity.entity(claim.entity) == identity.entity(key[0])
+def _is_on(claim: Claim, key: Key, replay: Replay) -> bool:
+    """Return whether a claim is on a key, or names no key and acts on a claim of this one."""
+    register = replay.register
+    keys = register.keys_meant(claim) if claim.relation == NO_KEY else {(claim.entity, claim.relation)}
+    return any(register.key(*one) == register.key(*key) for one in keys)

@@ -10,6 +10,7 @@ from contracts.resolutions import KeyResolution, Missing, MissingReason, Resolut
 from contracts.views import View
 from ledger._answers import newest
 from ledger._identity import Merges
+from ledger._values import spelt_form
 
 
 def identity_answer(
@@ -61,4 +62,5 @@ def _others(merges: Merges, entity: str, relation: str) -> list[tuple[str, tuple
 
 
 def _member(name: str, claims: tuple[Claim, ...]) -> Resolved:
-    return Resolved(value=name, claims=newest(claims), superseded=(), count_identity=None)
+    form = spelt_form(name, "exact")
+    return Resolved(value=name, form=form, claims=newest(claims), superseded=(), count_identity=None)

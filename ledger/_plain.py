@@ -113,6 +113,7 @@ class _Reading:
             contract=contract,
             resolution=Resolved(
                 value=carrying[-1].value,
+                form=normal_form(carrying[-1].value, contract),
                 claims=newest(carrying),
                 superseded=newest(superseded),
                 count_identity=None,

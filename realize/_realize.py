@@ -137,13 +137,14 @@ def _of_set(
         if not members and not disputed:
             return _evidence(pack, "time_or_scope_not_resolved")
     members = sorted(members, key=lambda member: min(claim.position for claim in member.claims))
-    values = [with_unit(member.value, key.contract) for member in members]
+    told = members
     counts = plan.operation == Operation.COUNT
     if key.contract.cardinality == Cardinality.OCCURRENCE and asks_what_occurred(question.text):
-        # "How many places": one that was visited twice is one place.
-        values = once_each(values)
+        # "How many places": one that was visited twice is one place, be it named in other units.
+        told = once_each(members)
         if counts and disputed:
             return _evidence(pack, "time_or_scope_not_resolved")
+    values = [with_unit(member.value, key.contract) for member in told]
     if not disputed:
         return _answered(pack, members, len(values) if counts else values)
     value = _range(members, disputed) if counts else _split(values, disputed, key.contract)

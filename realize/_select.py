@@ -67,11 +67,9 @@ def values_of(key: KeyResolution) -> list[Any]:
             return []
 
 
-def once_each(values: Sequence[Any]) -> list[Any]:
-    """Return values in their order, each once."""
-    kept: list[Any] = []
-    for value in values:
-        # 1 and True are equal and not the same value.
-        if not any(value == other and type(value) is type(other) for other in kept):
-            kept.append(value)
-    return kept
+def once_each(members: Sequence[Resolved]) -> list[Resolved]:
+    """Return members in their order, the first of each value."""
+    first: dict[str, Resolved] = {}
+    for member in members:
+        first.setdefault(member.form, member)
+    return list(first.values())

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 import sqlalchemy as sa
 
 from contracts.errors import WrongValue
 from contracts.relations import Cardinality
 from contracts.resolutions import Resolved
+from contracts.times import ValidAt
 from ledger import _append, log
 from ledger.resolve import verify_cells
 from ledger.write import fold, ledger_digest
 from tests.ledger.conftest import MASTER_KEY
 from tests.ledger.scenario_logs import PlainProjector
-from tests.ledger.typed import append, ask, claim, event, fold_all, refused, typed
+from tests.ledger.typed import NEWEST, append, ask, claim, event, fold_all, refused, typed
+
+NOON = ValidAt(datetime(2026, 1, 1, 12, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -104,6 +110,39 @@ async def test_a_change_of_type_folds_what_was_said_before_and_reports_what_it_i
     assert len(found.resolution.claims) == 2
     assert [unplaced.value for unplaced in found.unplaced] == ["a long way"]
     await refused(db, event(claim("a long way")))
+
+
+async def test_a_correction_without_a_key_is_reported_on_the_key_of_what_it_could_not_correct(db):
+    await append(db, event(claim("5 km"), source_event_id="e1"))
+    # By event alone: only the fold sees whose value it is.
+    wrong = {"stance": "correct", "targets": [{"source_event_id": "e1"}]}
+    await append(db, event(wrong | {"value": "far"}))
+    await fold_all(db)
+    await typed(db, "range", "number", unit="km", new_epoch=True)
+    await fold_all(db)
+
+    found = await ask(db)
+
+    assert (found.view.epoch, found.resolution.value) == (2, "5 km")
+    assert [unplaced.value for unplaced in found.unplaced] == ["far"]
+    assert (await ask(db, "speed")).unplaced == ()
+
+
+async def test_occurrences_of_one_value_in_other_units_are_told_by_one_form(db):
+    await typed(db, "range", "number", unit="km", cardinality=Cardinality.OCCURRENCE)
+    day = {"valid": {"at": "2026-01-01"}}
+    await append(
+        db, event(claim("5 km", occurrence_id="a", **day), claim("5000 m", occurrence_id="b", **day))
+    )
+    await append(db, event(claim("5 km", **day), claim("5000 m", **day), source="r2"))
+    await fold_all(db)
+
+    members = (await ask(db, request=replace(NEWEST, valid_at=NOON))).resolution.members
+
+    # Told by its source as two; without an id it is the same day, and the same value, told again.
+    assert [member.count_identity is None for member in members] == [False, False]
+    assert {member.form for member in members} == {'["number","5"]'}
+    assert [len(member.claims) for member in members] == [3, 3]
 
 
 async def test_what_is_wrong_is_passed_over_alike_in_any_batches(db, elsewhere):

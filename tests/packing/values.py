@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -84,9 +85,10 @@ def claim(position, value="Lyon", **fields):
     return Claim(**(values | fields))
 
 
-def member(position, value="Lyon", *, superseded=(), identity=None, **fields):
+def member(position, value="Lyon", *, superseded=(), identity=None, form=None, **fields):
     return Resolved(
         value=value,
+        form=json.dumps(value) if form is None else form,
         claims=(claim(position, value, **fields),),
         superseded=tuple(superseded),
         count_identity=identity,

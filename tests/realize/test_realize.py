@@ -103,6 +103,20 @@ def test_what_occurred_is_told_once_and_of_all_time(text, operation, value):
     assert (answer.status, answer.value) == ("evidence" if value is None else "answered", value)
 
 
+def test_what_occurred_is_told_once_in_whatever_units_it_was_said():
+    runs = several(
+        members=[
+            member(1, "5 km", identity="i1", form="5"),
+            member(2, "5000 m", identity="i2", form="5"),
+            member(3, "7 km", identity="i3", form="7"),
+        ]
+    )
+    told = key(runs, relation="visited", cardinality=Cardinality.OCCURRENCE)
+
+    assert ask("How many places has Ann visited?", told, operation=Operation.COUNT).value == 2
+    assert ask("Which places did Ann visit?", told, operation=Operation.LIST).value == ["5 km", "7 km"]
+
+
 def test_occurrences_within_a_named_time_are_left_to_the_reader():
     year = TimeExpression(wording="this year", start=None, end=None)
 
