@@ -7,12 +7,12 @@ Pure. It is given everything that the claims are connected with, before anything
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
-from contracts.claims import Claim
+from contracts.claims import Claim, TargetRef
 from contracts.events import Stance
 from contracts.identity import IDENTITY, SAME_AS
 from ledger._claims import NO_KEY
@@ -25,6 +25,9 @@ Veil: TypeAlias = Callable[[str], str]
 _COUNTING: Final = frozenset({Stance.ASSERT, Stance.END, Stance.CORRECT})
 _Form: TypeAlias = tuple[str, str, str]
 """Entity, relation and a value's normal form."""
+_Node: TypeAlias = str | tuple[str, str]
+"""A claim or an event, by its id, or a key."""
+_Any = TypeVar("_Any", bound=Hashable)
 
 
 def about(claims: Iterable[Claim], subjects: frozenset[str], replay: Replay) -> set[str]:
@@ -153,29 +156,32 @@ class Burial:
         What they did to those stays, and so does what those did to them: they keep their part, on a
         key that nobody can ask for.
         """
-        of_event: dict[str, set[str]] = defaultdict(set)
-        of_key: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for claim in hidden:
-            of_event[claim.event_id].add(claim.claim_id)
-            of_key[self._key(claim)].add(claim.claim_id)
         others = {claim.event_id for claim in self.claims if claim.claim_id not in hidden_ids}
-        near: dict[str, set[str]] = {claim.claim_id: set(of_key[self._key(claim)]) for claim in hidden}
-        first: set[str] = set()
-        register = self.replay.register
+        # Claims of one key, or of one event that something acts on, are connected through a node of their
+        # own: each with each of the others would be as many as their square.
+        near: dict[_Node, set[_Node]] = defaultdict(set)
+        first: set[_Node] = set()
         for claim in self.claims:
             for reference in references_in(claim):
-                meant = of_event.get(reference.event_id or "", set())
-                if reference.event_id is None and reference.entity is not None:
-                    meant = of_key.get(register.key(reference.entity, reference.relation or NO_KEY), set())
+                meant = self._meant(reference)
                 if claim.claim_id not in hidden_ids:
-                    first |= meant
+                    first.add(meant)
                     continue
-                if reference.event_id in others and claim.claim_id in near:
+                _connect(near, claim.claim_id, meant)
+                if reference.event_id in others:
                     first.add(claim.claim_id)
-                for claim_id in meant if claim.claim_id in near else ():
-                    near[claim.claim_id].add(claim_id)
-                    near[claim_id].add(claim.claim_id)
-        return first | reached_from(first, near)
+        acted_on = first | near.keys()
+        for claim in hidden:
+            _connect(near, claim.claim_id, self._key(claim))
+            if claim.event_id in acted_on:
+                _connect(near, claim.claim_id, claim.event_id)
+        return hidden_ids & (first | reached_from(first, near))
+
+    def _meant(self, reference: TargetRef) -> _Node:
+        """Return what a reference names: an event, or a key."""
+        if reference.event_id is not None:
+            return reference.event_id
+        return self.replay.register.key(reference.entity or "", reference.relation or NO_KEY)
 
     def _key(self, claim: Claim) -> tuple[str, str]:
         return self.replay.register.key(claim.entity, claim.relation)
@@ -234,23 +240,18 @@ def _place(claim: Claim) -> tuple[int, int]:
     return claim.position.event, claim.position.ordinal
 
 
-def derived_from(claims: Iterable[Claim], erased_ids: Iterable[str]) -> set[str]:
-    """Return the events that quote what is erased, or what goes with it: those that derive from it."""
-    inputs: dict[str, set[str]] = {}
-    for claim in claims:
-        for reference in claim.inputs:
-            if reference.event_id:
-                inputs.setdefault(reference.event_id, set()).add(claim.event_id)
-    return reached_from(erased_ids, inputs)
+def _connect(near: dict[_Node, set[_Node]], one: _Node, other: _Node) -> None:
+    near[one].add(other)
+    near[other].add(one)
 
 
-def reached_from(started: Iterable[str], further: Mapping[str, set[str]]) -> set[str]:
+def reached_from(started: Iterable[_Any], further: Mapping[_Any, set[_Any]]) -> set[_Any]:
     """Return everything that is reached from where one starts, that apart."""
     first = set(started)
-    found: set[str] = set()
+    found: set[_Any] = set()
     waiting = list(first)
     while waiting:
-        for event_id in further.get(waiting.pop(), set()) - found - first:
-            found.add(event_id)
-            waiting.append(event_id)
+        for node in further.get(waiting.pop(), set()) - found - first:
+            found.add(node)
+            waiting.append(node)
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from contracts.claims import Claim
-from ledger._burial import Burial, about, derived_from
+from ledger._burial import Burial, about, reached_from
 from ledger._identity import identity_of
 from ledger._relations import Contracts
 from ledger._tombstones import VEIL, Erased, Tombstone, Values, hide, named, names_in, values_in
@@ -76,7 +76,7 @@ def left_after(
             names = frozenset(merges.names_of(erasure.subject))
             ids = about(present, names, replay)
             going |= {claim.event_id for claim in present if claim.claim_id in ids}
-        going |= derived_from(present, going)
+        going |= reached_from(going, _derived(world)) & {claim.event_id for claim in present}
         burial = Burial(
             replay=replay, claims=world, erased_ids=frozenset(going), subjects=names,
             erased_in=erasure.commit, veil=veil,
@@ -91,6 +91,15 @@ def left_after(
         ] + burial.tombstones()
         left = [claim for claim in left if claim.event_id not in going or claim.commit >= erasure.commit]
     return sorted([*left, *_clear(stones, left, asked)], key=lambda claim: claim.position)
+
+
+def _derived(world: Sequence[Claim]) -> dict[str, set[str]]:
+    """Events by those that they are derived from, erased ones too: what goes with what."""
+    derived: dict[str, set[str]] = {}
+    for claim in world:
+        for reference in claim.inputs:
+            derived.setdefault(reference.event_id or "", set()).add(claim.event_id)
+    return derived
 
 
 def _clear(stones: Sequence[Tombstone], left: Sequence[Claim], asked: Sequence[str]) -> list[Tombstone]:
