@@ -223,6 +223,40 @@ async def test_a_key_that_anything_else_is_said_about_is_decided_in_full(say, in
     assert found.disputes or fields.get("stance") != "dispute"
 
 
+@pytest.mark.parametrize(
+    ("fields", "claims"),
+    [({"stance": "dispute"}, 1), ({"value": "Bern", "valid": {"from": "2020-01-01", "to": "2027-01-01"}}, 0)],
+    ids=str,
+)
+async def test_nor_is_it_plain_where_that_was_said_long_ago(say, in_one_call, monkeypatch, fields, claims):
+    monkeypatch.setattr(_plain, "PLAIN_CLAIMS_MAX", 1)
+    await say("Lyon")
+    await say(fields.get("value"), **{name: told for name, told in fields.items() if name != "value"})
+    for value in ("Oslo", "Rome", "Oslo"):
+        await say(value)
+    await in_one_call()
+
+    found, is_quick = await in_one_call()
+
+    assert (len(found.disputes), is_quick) == (claims, False)
+
+
+async def test_a_name_that_was_merged_is_answered_with_what_is_said_of_the_other(db, say, in_one_call):
+    await say("Lyon")
+    await say("Oslo", entity="anna")
+    alone, _ = await in_one_call()
+    form = {
+        "stream": "s", "kind": "claim", "actor": {"id": "op", "class": "operator"},
+        "claims": [{"entity": "ann", "relation": "same_as", "value": "anna"}],
+    }  # fmt: skip
+    await log.append(db, "acme", [EventDraft.model_validate(form)], grant=LOCAL_GRANT)
+    await fold(db, "acme", PlainProjector(), events_max=100)
+
+    merged, _ = await in_one_call()
+
+    assert (alone.resolution.value, merged.resolution.value) == ("Lyon", "Oslo")
+
+
 async def test_what_an_erasure_left_is_decided_in_full(db, say, in_one_call):
     receipt = await say("Lyon")
     await say("Oslo")
