@@ -175,7 +175,7 @@ class Burial:
             _connect(near, claim.claim_id, self._key(claim))
             if claim.event_id in acted_on:
                 _connect(near, claim.claim_id, claim.event_id)
-        return hidden_ids & (first | reached_from(first, near))
+        return {node for node in first | reached_from(first, near) if node in hidden_ids}
 
     def _meant(self, reference: TargetRef) -> _Node:
         """Return what a reference names: an event, or a key."""

@@ -56,6 +56,9 @@ class Shared:
 
     @staticmethod
     def _is_after(one: Item, other: Item) -> bool:
+        # A value that is not restated was said where it is taken from.
+        while one.said_by is not None:
+            one = one.said_by
         return other.erased is not None and one.claim.commit >= other.erased
 
     def erased_in(self, claim: Claim, said_by: Item | None) -> int | None:

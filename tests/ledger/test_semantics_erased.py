@@ -7,7 +7,7 @@ from hypothesis import given
 from ledger._court import court_of
 from tests.ledger.erased_logs import erasing_logs, left_after
 from tests.ledger.oracle import Oracle
-from tests.ledger.oracle_erased import shared_after
+from tests.ledger.oracle_erased import Erasure, shared_after
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of
 from tests.ledger.test_semantics import SLOW, plain
 
@@ -66,3 +66,21 @@ def test_derived_claims_agree_with_the_oracle_after_erasures(log):
 @given(erasing_logs(relations=("home", "tags"), identity=True))
 def test_identity_agrees_with_the_oracle_after_erasures(log):
     compare(log, ["home", "tags"])
+
+
+def test_a_correction_said_later_has_the_value_that_what_it_corrects_was_erased_with():
+    """So it tells less exactly what another mention tells, if what it corrects did, though both are erased."""
+
+    def said(name, *claims, **fields):
+        return {
+            "stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"},
+            "source_event_id": name, "claims": list(claims), **fields,
+        }  # fmt: skip
+
+    visit = {"stance": "assert", "entity": "ann", "relation": "visit", "value": "a"}
+    commits = [
+        [said("e1", visit, observed_at="2026-01-01T00:00:00Z"), said("e2", visit)],
+        [],
+        [said("e3", {"stance": "correct", "targets": [{"event": "e1"}]})],
+    ]
+    compare((commits, [Erasure(commit=2, events=frozenset({"e1", "e2"}))]), ["visit"])
