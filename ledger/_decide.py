@@ -71,12 +71,14 @@ class Side:
         """
         Return the one claim that a cell names for this value.
 
-        An interval stands for itself. Of states it is the first that still carries the value, so
-        that ten thousand readings that repeat it leave the cell as it is.
+        It is the first that still carries the value, so that ten thousand readings that repeat it
+        leave the cell as it is: of states any, of intervals those that one source said with the
+        bounds of the last.
         """
         spans = [entry for entry in self.standing if entry.kind != ValidityKind.SINCE]
         if spans:
-            return max(spans, key=lambda entry: entry.place)
+            last = max(spans, key=lambda entry: entry.place)
+            return min((entry for entry in self.carriers if _repeats(last, entry)), key=lambda e: e.place)
         states = [entry for entry in self.carriers if entry.kind == ValidityKind.SINCE]
         return min(states, key=lambda entry: entry.order)
 
@@ -85,6 +87,15 @@ class Side:
         carriers = tuple(entry for entry in self.carriers if entry.erased_in is None)
         standing = tuple(entry for entry in self.standing if entry.erased_in is None)
         return replace(self, carriers=carriers, standing=standing or carriers) if carriers else None
+
+
+def _repeats(entry: Entry, earlier: Entry) -> bool:
+    """Return whether an interval is one that its source said before, in the same place."""
+    own, other = (
+        (each.kind == ValidityKind.SINCE, each.start, each.end, each.actor_id, each.rank)
+        for each in (entry, earlier)
+    )
+    return own == other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,7 +21,8 @@ from ledger._claims import state_start
 from ledger._decide import ENDED
 from ledger._entries import extent_of
 from ledger._lines import Line, NotReadError
-from ledger._placing import Said
+from ledger._occurrences import WHOLE
+from ledger._placing import Said, own_source
 from ledger._tails import Incoming
 from ledger._values import is_wrong
 from ledger._world import Key, Reader
@@ -29,7 +30,9 @@ from ledger._world import Key, Reader
 CELLS_MAX: Final = 4
 """Cells beyond a late claim that are read with it."""
 STATES_MAX: Final = 16
-"""States after a late claim that are looked through for the next one on its line."""
+"""States after a late claim that are looked through for the next one on its line, where a key has several."""
+STATES_OF_ONE_MAX: Final = 2
+"""The same where it has one: only a value that the relation does not take is passed over."""
 
 Order: TypeAlias = tuple[int, int, int]
 """(start, event, ordinal)."""
@@ -86,9 +89,7 @@ class Nearby:
             stored = self._after[key, start]
         own = self._own[key]
         later = own[bisect_right(own, (start + 1, -1, -1), key=_first) :]
-        until = None
-        if len(stored) == STATES_MAX:
-            until = _stored_order(stored[-1])
+        until = _stored_order(stored[-1]) if len(stored) == _states_max(line) else None
         for order, claim in merge(((_stored_order(one), one) for one in stored), later, key=_first):
             if until is not None and order > until:
                 break
@@ -100,7 +101,7 @@ class Nearby:
     async def read(self, late: Sequence[Late]) -> None:
         """Load the cells around late claims, the states after them, and what those cells name."""
         stretches: list[tuple[Line, int, int]] = []
-        after: set[tuple[Key, int]] = set()
+        after: set[tuple[Key, int, int]] = set()
         among: dict[int, Line] = {}
         for one in late:
             tail, line = one.line.tail, one.line
@@ -109,16 +110,20 @@ class Nearby:
             first = earliest if earliest < tail.first else start
             if one.incoming.is_state:
                 if start < tail.latest:
-                    after.add(((line.entity, line.relation), start))
+                    after.add(((line.entity, line.relation), start, _states_max(line)))
                     among[id(line)] = line
                 end = start
+            else:
+                among[id(line)] = line
             if not line.knows(first, end + 1):
                 stretches.append((line, first, end))
         await self._read_cells(stretches)
         if after:
             ordered = sorted(after)
-            found = await self._reader.states_after(ordered, limit=STATES_MAX)
-            self._after.update(zip(ordered, found, strict=True))
+            found = await self._reader.states_after(ordered)
+            self._after.update(
+                ((key, start), states) for (key, start, _), states in zip(ordered, found, strict=True)
+            )
         names = {name for line in among.values() for segment in line.cells for name in segment.claims}
         self._claims.update(await self._reader.by_id(names))
 
@@ -173,14 +178,20 @@ class OnLine:
         return not is_wrong(normal) and (self.part_of is None or self.part_of(normal) == self.line.part)
 
     def _said(self, claim: Claim) -> Said:
-        start, _, _ = extent_of(claim.validity)
+        start, end, _ = extent_of(claim.validity)
         value = ENDED if claim.stance == Stance.END else self.normal(claim)
         return Said(
             claim_id=claim.claim_id,
             start=start,
+            end=end,
             is_state=claim.validity.kind == ValidityKind.SINCE,
             value=self.digest(value),
+            source=own_source(claim),
         )
+
+
+def _states_max(line: Line) -> int:
+    return STATES_OF_ONE_MAX if line.part == WHOLE else STATES_MAX
 
 
 def _order(start: int, claim: Claim) -> Order:

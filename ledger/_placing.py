@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from contracts.claims import Claim
+from contracts.events import Stance
 from ledger._decide import State
 from ledger._entries import extent_of
 from ledger._intervals import FOREVER
@@ -21,12 +23,24 @@ from ledger._timeline import Segment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A claim on a line: `value` is a keyed digest of its normal form."""
+    """
+    A claim on a line: `value` is a keyed digest of its normal form.
+
+    `source` is who says it and in which class; None where it may count as another's.
+    """
 
     claim_id: str
     start: int
+    end: int
     is_state: bool
     value: str
+    source: tuple[str, str] | None
+
+
+def own_source(claim: Claim) -> tuple[str, str] | None:
+    """Return who says a claim and in which class, None for one that may count as another's."""
+    says = claim.stance in {Stance.ASSERT, Stance.END}
+    return (claim.source.actor_id, claim.source.actor_class) if says else None
 
 
 class Around(Protocol):
@@ -82,7 +96,8 @@ def _placed(line: Line, incoming: Incoming, around: Around) -> tuple[Tail, list[
     if not incoming.is_state:
         if not tail.is_even or not line.knows(start, end):
             return None
-        return tail.with_placed(incoming, is_last=False), [*before, _segment(incoming, start, end)]
+        over = _over(line, incoming, around)
+        return None if over is None else (tail.with_placed(incoming, is_last=False), [*before, *over])
     if start >= tail.latest:
         new = tail.with_placed(incoming, is_last=True)
         if new.value == tail.value:
@@ -97,6 +112,23 @@ def _alone(incoming: Incoming) -> tuple[Tail, list[Segment]]:
     start, end, earliest = extent_of(incoming.claim.validity)
     doubt = [_doubt(earliest, start)] if earliest < start else []
     return Tail.of_first(incoming), [*doubt, _segment(incoming, start, end)]
+
+
+def _over(line: Line, incoming: Incoming, around: Around) -> list[Segment] | None:
+    """Place an interval over what is there: what says the same of the same interval is only repeated."""
+    start, end, _ = extent_of(incoming.claim.validity)
+    again = (False, start, end, own_source(incoming.claim))
+    segments: list[Segment] = []
+    for from_, to, open_ in line.pieces(start, end):
+        here = None if open_ is None or not open_.claims else around.said(open_.claims[0])
+        if open_ is None or here is None or here.value != incoming.value:
+            segments.append(_segment(incoming, from_, to))
+        elif (here.is_state, here.start, here.end, here.source) == again:
+            segments.append(_cut(open_, from_, to))
+        else:
+            # An earlier one of the same bounds may be carried by it still.
+            return None
+    return segments
 
 
 def _among(

@@ -18,7 +18,7 @@ from ledger._identity import NO_MERGES
 from ledger._kept import World
 from ledger._lines import Line, NotReadError
 from ledger._live import tail_of
-from ledger._placing import Said, place
+from ledger._placing import Said, own_source, place
 from ledger._tails import Incoming, only_says
 from ledger._withdrawal import Replay
 from tests.ledger.random_logs import CONTRACTS, VALUES, claims_in, instant
@@ -82,8 +82,10 @@ class Whole:
         return Said(
             claim_id=claim_id,
             start=extent_of(claim.validity)[0],
+            end=extent_of(claim.validity)[1],
             is_state=claim.validity.kind == ValidityKind.SINCE,
             value=digest(value_of(entry)),
+            source=own_source(claim),
         )
 
     def state_after(self, start: int) -> Said | None:
