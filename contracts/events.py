@@ -62,6 +62,9 @@ STANCES_OF_KIND = {
 }
 """Kinds that carry only these stances; every other emitted kind carries any."""
 
+AIMED = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
+"""Stances that bear on what was said before: a claim of one has its event's targets if it has none."""
+
 _MAKING = frozenset({Stance.ASSERT, Stance.CORRECT, Stance.END})
 
 _DEFAULT_STANCE = {
@@ -294,9 +297,7 @@ class EventDraft(_Border):
         targets = claim.targets if claim.targets is not None else self.targets
         if (claim.entity is None) != (claim.relation is None):
             raise ValueError(f"{where}: entity and relation go together")
-        if claim.entity is None and not (
-            targets and stance in {Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE}
-        ):
+        if claim.entity is None and not (targets and stance in AIMED):
             raise ValueError(f"{where}: entity and relation are needed")
         if stance == Stance.ASSERT and claim.value is None:
             raise ValueError(f"{where}.value: an assert needs a value")

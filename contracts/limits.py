@@ -20,8 +20,10 @@ CLAIMS_MAX: Final = 256
 """Structured claims in one event."""
 TARGETS_MAX: Final = 256
 """Targets or inputs of one event or claim."""
+EVENT_REFERENCES_MAX: Final = 4_096
+"""Targets, inputs and winners of the claims of one event, with each claim those that it shares."""
 EVENT_BYTES_MAX: Final = 1_048_576
-"""Bytes of one event as canonical JSON."""
+"""Bytes of one event as canonical JSON, targets that claims share with each of them."""
 
 # --- one append ------------------------------------------------------------------------------
 APPEND_EVENTS_MAX: Final = 1_000
@@ -29,6 +31,7 @@ APPEND_EVENTS_MAX: Final = 1_000
 STREAM_EVENTS_MAX: Final = 2**53 - 1
 """Events of one stream: what every JSON reader can count."""
 APPEND_BYTES_MAX: Final = 16 * EVENT_BYTES_MAX
+APPEND_REFERENCES_MAX: Final = 16 * EVENT_REFERENCES_MAX
 NAMED_CLAIMS_MAX: Final = 10_000
 """Targets and claims that are looked at to tell what values of one append are about."""
 
@@ -134,3 +137,4 @@ assert BUDGET_DEFAULT_TOKENS <= BUDGET_TOKENS_MAX
 assert WAIT_DEFAULT_MS <= WAIT_MS_MAX
 # A key that is read whole shows every line that its claims made.
 assert LISTED_CLAIMS_MAX <= LISTED_VALUES_MAX
+assert TARGETS_MAX < EVENT_REFERENCES_MAX <= APPEND_REFERENCES_MAX

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from contracts import limits
 from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded
-from contracts.events import EventDraft
+from contracts.events import AIMED, EventDraft
 from ledger._canonical import canonical
 from ledger._drafts import draft_json, targets_of
 from ledger._keys import TenantKeys
@@ -15,10 +16,16 @@ from ledger._keys import TenantKeys
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedEvent:
-    """A draft with its canonical bytes and the tenant-keyed digests that its row holds."""
+    """
+    A draft with its canonical bytes and the tenant-keyed digests that its row holds.
+
+    `references` and `size_bytes` are those of its claims, with what these share of its targets.
+    """
 
     draft: EventDraft
     draft_bytes: bytes
+    references: int
+    size_bytes: int
     stream: bytes
     source: bytes | None
     idempotency: bytes | None
@@ -43,7 +50,7 @@ def prepare(keys: TenantKeys, drafts: Sequence[EventDraft]) -> Prepared:
 
     Raises:
         BadRequest: It holds no event.
-        LimitExceeded: Too many events, or too many bytes in a value, an event or all together.
+        LimitExceeded: Too many events, or too many bytes or references in one of them or all together.
         IdempotencyConflict: One key stands in it twice, for different content.
     """
     if not drafts:
@@ -52,7 +59,7 @@ def prepare(keys: TenantKeys, drafts: Sequence[EventDraft]) -> Prepared:
     events: list[PreparedEvent] = []
     known: dict[bytes, int] = {}
     event_of_draft: list[int] = []
-    size_bytes = 0
+    size_bytes = references = 0
     for draft in drafts:
         event = _prepare_event(keys, draft)
         if event.idempotency is not None and event.idempotency in known:
@@ -63,10 +70,12 @@ def prepare(keys: TenantKeys, drafts: Sequence[EventDraft]) -> Prepared:
             continue
         if event.idempotency is not None:
             known[event.idempotency] = len(events)
-        size_bytes += len(event.draft_bytes)
+        size_bytes += event.size_bytes
+        references += event.references
         event_of_draft.append(len(events))
         events.append(event)
     _bound("APPEND_BYTES_MAX", limits.APPEND_BYTES_MAX, size_bytes)
+    _bound("APPEND_REFERENCES_MAX", limits.APPEND_REFERENCES_MAX, references)
     return Prepared(events=tuple(events), event_of_draft=tuple(event_of_draft))
 
 
@@ -100,8 +109,12 @@ def key_named(draft: EventDraft) -> str:
 
 
 def _prepare_event(keys: TenantKeys, draft: EventDraft) -> PreparedEvent:
-    draft_bytes = canonical(draft_json(draft))
-    _bound("EVENT_BYTES_MAX", limits.EVENT_BYTES_MAX, len(draft_bytes))
+    form = draft_json(draft)
+    draft_bytes = canonical(form)
+    references = _references(draft)
+    _bound("EVENT_REFERENCES_MAX", limits.EVENT_REFERENCES_MAX, references)
+    size_bytes = len(draft_bytes) + _shared_bytes(draft, form)
+    _bound("EVENT_BYTES_MAX", limits.EVENT_BYTES_MAX, size_bytes)
     if len(draft_bytes) > limits.VALUE_BYTES_MAX:
         # Only an event that is larger than a value may be can hold a value that is too large.
         for value in _values(draft):
@@ -110,11 +123,33 @@ def _prepare_event(keys: TenantKeys, draft: EventDraft) -> PreparedEvent:
     return PreparedEvent(
         draft=draft,
         draft_bytes=draft_bytes,
+        references=references,
+        size_bytes=size_bytes,
         stream=stream_digest(keys, draft.stream),
         source=None if source is None else source_digest(keys, draft.stream, source),
         idempotency=idempotency_digest(keys, draft),
         content=content_digest(keys, draft_bytes),
     )
+
+
+def _references(draft: EventDraft) -> int:
+    """Return how many targets, inputs and winners the claims of an event have, be they its own or shared."""
+    aimed = [claim for claim in draft.claims if draft.stance_of(claim) in AIMED]
+    own = sum(len(claim.inputs) for claim in draft.claims)
+    own += sum(len(draft.targets if claim.targets is None else claim.targets) + 1 for claim in aimed)
+    return own or len(draft.targets)
+
+
+def _shared_bytes(draft: EventDraft, form: Mapping[str, Any]) -> int:
+    """Return the bytes that an event's claims have in common, for each claim but one that has them."""
+    shared = 0
+    for name in ("targets", "winner"):
+        sharing = sum(
+            draft.stance_of(claim) in AIMED and getattr(claim, name) is None for claim in draft.claims
+        )
+        if name in form and sharing > 1:
+            shared += (sharing - 1) * len(canonical(form[name]))
+    return shared
 
 
 def _values(draft: EventDraft) -> list[object]:

@@ -21,7 +21,8 @@ class Reached:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._of_event: dict[str, list[Claim]] = defaultdict(list)
+        self._of_event: dict[str, set[Key]] = defaultdict(set)
+        self._read: set[str] = set()
         self._clear: dict[str, set[Key]] = {}
         self._stored: dict[str, set[Key]] = {}
 
@@ -47,7 +48,7 @@ class Reached:
             self._stored[claim.claim_id] = stored - keys
             self._clear[claim.claim_id] = await graves.clear(stored) - keys
             keys = keys | self._clear[claim.claim_id]
-        self._of_event[claim.event_id].append(claim)
+        self._of_event[claim.event_id] |= self._own(claim) | self._stored.get(claim.claim_id, set())
         return keys
 
     async def _stored_of(self, claim: Claim) -> set[Key]:
@@ -57,17 +58,26 @@ class Reached:
             if reference.event_id is None
         }
         references = references_of(claim)
-        before = await self._reader.of_events(references)
-        for target in [*before, *(made for name in references for made in self._of_event[name])]:
-            if target.relation != NO_KEY:
-                key = (target.entity, target.relation)
-                found.add(self._reader.graves.veil(key) if isinstance(target, Tombstone) else key)
-            if bears_elsewhere(target):
-                more = self._stored.get(target.claim_id)
-                if more is None:
-                    more = (await self._reader.reached([target])).get(target.claim_id, set())
-                found |= more
-        return found
+        await self._learn(set(references) - self._read)
+        return found.union(*(self._of_event[name] for name in references))
+
+    async def _learn(self, event_ids: set[str]) -> None:
+        """Read which keys the claims of events bear on, once in a fold however many claims name them."""
+        if not event_ids:
+            return
+        self._read |= event_ids
+        claims = await self._reader.of_events(event_ids)
+        known = self._stored
+        reached = await self._reader.reached(claim for claim in claims if claim.claim_id not in known)
+        for claim in claims:
+            more = known.get(claim.claim_id) or reached.get(claim.claim_id, set())
+            self._of_event[claim.event_id] |= self._own(claim) | more
+
+    def _own(self, claim: Claim) -> set[Key]:
+        if claim.relation == NO_KEY:
+            return set()
+        key = (claim.entity, claim.relation)
+        return {self._reader.graves.veil(key) if isinstance(claim, Tombstone) else key}
 
 
 def tombstones_apart(claims: Iterable[Claim]) -> tuple[list[Claim], list[Tombstone]]:

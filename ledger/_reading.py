@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from contracts.claims import Claim, Position, ProjectedClaim, Source, Span, TargetRef
 from contracts.errors import BadRequest
-from contracts.events import Event, Stance, TargetDraft
+from contracts.events import AIMED, Event, Stance, TargetDraft
 from contracts.identity import IDENTITY
 from contracts.ports import Projector
 from ledger._claims import NO_KEY, claim_ids
@@ -15,8 +15,6 @@ from ledger._keys import TenantKeys
 from ledger._relations import Contracts
 from ledger._validity import validity_of
 from ledger._values import takes
-
-_AIMED = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
 
 
 def claims_in(
@@ -136,7 +134,7 @@ def _claim(
         observed_at=None if event.observed is None else event.observed.first,
         spans=item.spans,
         occurrence_id=item.draft.occurrence_id or draft.occurrence_id,
-        targets=tuple(refer(target) for target in targets) if item.stance in _AIMED else (),
+        targets=tuple(refer(target) for target in targets) if item.stance in AIMED else (),
         winner=refer(winner) if winner is not None and item.stance == Stance.SETTLE else None,
         inputs=tuple(refer(target) for target in item.draft.inputs),
     )

@@ -29,13 +29,13 @@ class Register:
         self.identity = identity
         self._entries: dict[tuple[str, str], list[Entry]] = defaultdict(list)
         self._of_claim: dict[str, Entry] = {}
-        self._of_event: dict[str, list[Claim]] = defaultdict(list)
+        self._of_event: dict[str, dict[int, Claim]] = defaultdict(dict)
         self._normals = Normals(identity.root)
         self._named: set[tuple[str, str]] = set()
 
     def note(self, claim: Claim) -> None:
         """Take in a claim that was replayed: from here on it can be named."""
-        self._of_event[claim.event_id].append(claim)
+        self._of_event[claim.event_id][claim.position.ordinal] = claim
         if not isinstance(claim, Tombstone):
             self._named.add(self.key(claim.entity, claim.relation))
 
@@ -84,11 +84,19 @@ class Register:
             return []
         return [
             claim
-            for claim in self._of_event.get(reference.event_id, ())
+            for claim in self._said_in(reference)
             if place_of(claim) < place_of(by)
             and not self._is_unknown(claim, by)
             and self._is_meant(claim, reference)
         ]
+
+    def _said_in(self, reference: TargetRef) -> Iterable[Claim]:
+        """Return the claims of the event that a reference names; only that of its ordinal if it has one."""
+        said = self._of_event.get(reference.event_id or "", {})
+        if reference.ordinal is None:
+            return said.values()
+        # Found, not searched for: many claims may each name as many targets in one large event.
+        return [said[reference.ordinal]] if reference.ordinal in said else []
 
     def keys_meant(self, claim: Claim) -> set[tuple[str, str]]:
         """Return the keys of the claims that a claim names as its targets or its winner."""
@@ -101,7 +109,7 @@ class Register:
 
     def keys_of_event(self, reference: TargetRef, by: Claim) -> set[tuple[str, str]]:
         """Return the keys of the earlier claims of the event that a reference names."""
-        found = self._of_event.get(reference.event_id or "", ())
+        found = self._of_event.get(reference.event_id or "", {}).values()
         return {self._key_made(claim) for claim in found if place_of(claim) < place_of(by)}
 
     def _key_made(self, claim: Claim) -> tuple[str, str]:
@@ -116,8 +124,8 @@ class Register:
         return since is not None and by.commit >= since
 
     def _is_meant(self, claim: Claim, reference: TargetRef) -> bool:
-        if reference.ordinal is not None and claim.position.ordinal != reference.ordinal:
-            return False
+        if reference.entity is None and reference.value is None and reference.span is None:
+            return True
         entry = self._of_claim.get(claim.claim_id)
         entity, relation, value = key_and_value(claim)
         if entry is not None and relation == NO_KEY:
@@ -160,7 +168,10 @@ class Register:
                 ]
             for entry in entries:
                 known = found.get(id(entry))
-                found[id(entry)] = (entry, where if known is None else union(known[1], where))
+                if known is None:
+                    found[id(entry)] = (entry, where)
+                elif known[1] not in {where, ALWAYS}:
+                    found[id(entry)] = (entry, union(known[1], where))
         return list(found.values())
 
     def finds_nothing(self, references: Sequence[TargetRef], by: Claim) -> bool:

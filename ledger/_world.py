@@ -45,7 +45,9 @@ _ENDS_ON_KEYS: Final = sa.text(
     "AND c.stance IN ('end', 'correct') OFFSET 0) AS c"
 )
 _REACHING_KEYS: Final = sa.text(
-    "SELECT c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
+    # One claim may bear on many of the keys: it is read once, with all that it names.
+    "SELECT c.* FROM (SELECT DISTINCT r.claim_id FROM "  # noqa: S608
+    "unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "
     "AS k(entity, relation) CROSS JOIN LATERAL (SELECT r.claim_id FROM reach r WHERE r.tenant = :tenant "
     "AND r.epoch = :epoch AND r.entity = k.entity AND r.relation = k.relation OFFSET 0) AS r "
     f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "

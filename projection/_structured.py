@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from contracts.claims import ProjectedClaim
-from contracts.events import STANCES_OF_KIND, ClaimDraft, EventDraft, Kind, Stance
+from contracts.events import AIMED, STANCES_OF_KIND, ClaimDraft, EventDraft, Kind, Stance
 
-_TARGETING: Final = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
 _WITH_WINNER: Final = frozenset({Stance.SETTLE})
 _IMPLYING: Final = frozenset({Kind.CORRECTION, Kind.RETRACTION, Kind.SETTLEMENT})
 
@@ -42,7 +41,7 @@ def _implied(draft: EventDraft) -> list[ClaimDraft]:
 def _completed(claim: ClaimDraft, draft: EventDraft) -> ClaimDraft:
     stance = draft.stance_of(claim)
     changes: dict[str, object] = {}
-    if claim.targets is None and draft.targets and stance in _TARGETING:
+    if claim.targets is None and draft.targets and stance in AIMED:
         changes["targets"] = draft.targets
     if claim.winner is None and draft.winner is not None and stance in _WITH_WINNER:
         changes["winner"] = draft.winner

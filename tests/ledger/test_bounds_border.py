@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from contracts import limits
+from contracts.errors import LimitExceeded
+from contracts.limits import EVENT_REFERENCES_MAX, TARGETS_MAX
 from ledger import _named
 from tests.ledger.typed import append, ask, claim, event, fold_all, refused, typed
 
@@ -58,3 +63,41 @@ async def test_claims_of_one_event_share_one_look_at_its_targets(db, monkeypatch
     error = await refused(db, *corrections)
 
     assert error.field == "events[0].claims[2].value"
+
+
+def disputes(claims_count, *, targets):
+    return event(*[{"stance": "dispute"}] * claims_count, targets=targets)
+
+
+async def test_targets_that_claims_share_count_with_each_of_them(db):
+    await append(db, event(claim(1), source_event_id="e0"))
+    targets = [{"source_event_id": "e0"}] * TARGETS_MAX
+
+    with pytest.raises(LimitExceeded) as caught:
+        await append(db, disputes(EVENT_REFERENCES_MAX // TARGETS_MAX, targets=targets))
+
+    # Each of the claims may also have a winner.
+    assert (caught.value.limit, caught.value.given) == ("EVENT_REFERENCES_MAX", 16 * 257)
+    await append(db, disputes(15, targets=targets))
+
+
+async def test_so_do_their_bytes(db):
+    await append(db, event(claim(1), source_event_id="e0"))
+    long = {"source_event_id": "e0", "value": "v" * 16_000}
+
+    with pytest.raises(LimitExceeded) as caught:
+        await append(db, disputes(66, targets=[long]))
+
+    assert caught.value.limit == "EVENT_BYTES_MAX"
+    await append(db, disputes(64, targets=[long]))
+
+
+async def test_and_together_in_one_append(db, monkeypatch):
+    monkeypatch.setattr(limits, "APPEND_REFERENCES_MAX", 10)
+    await append(db, event(claim(1), source_event_id="e0"))
+    own = disputes(2, targets=[{"source_event_id": "e0"}] * 2)
+
+    with pytest.raises(LimitExceeded) as caught:
+        await append(db, own, own)
+
+    assert (caught.value.limit, caught.value.given) == ("APPEND_REFERENCES_MAX", 12)
