@@ -61,6 +61,12 @@ JSON_PARTS_MAX: Final = 512
 # --- one erasure -----------------------------------------------------------------------------
 ERASED_EVENTS_MAX: Final = 10_000
 """Events that one erasure takes."""
+ERASURES_AT_ONCE: Final = 2
+"""Erasures that one process carries out at once, each of another tenant; others wait for their turn."""
+ERASURE_WAIT_SECONDS: Final = 60
+"""How long an erasure waits for its turn."""
+ERASURE_SECONDS_MAX: Final = 600
+"""How long an erasure may work out what is left, and fold what was appended, before its session is ended."""
 
 PICTURE_CELLS_MAX: Final = 500
 """Rectangles that a picture of a history shows."""
@@ -125,10 +131,13 @@ EXTRACTED_CLAIMS_MAX: Final = 64
 assert APPEND_EVENTS_MAX <= PAGE_EVENTS_MAX
 assert APPEND_EVENTS_MAX <= FOLD_EVENTS_MAX
 assert BUILDING_EVENTS_MAX <= FOLD_EVENTS_MAX
+# An erasure folds first.
+assert FOLD_LEASE_SECONDS < ERASURE_SECONDS_MAX
 # A hash is 64 digits between quotes.
 assert 128 * APPEND_EVENTS_MAX < EXPORT_LINE_BYTES_MAX
 # An event that passes its own bounds must fit in an append.
 assert EVENT_BYTES_MAX <= APPEND_BYTES_MAX
+assert TARGETS_MAX < EVENT_REFERENCES_MAX <= APPEND_REFERENCES_MAX
 assert VALUE_BYTES_MAX < EVENT_BYTES_MAX
 # A contract is stored as text in a value, where each quotation mark takes two bytes.
 assert 2 * SCHEMA_BYTES_MAX < VALUE_BYTES_MAX
@@ -137,4 +146,3 @@ assert BUDGET_DEFAULT_TOKENS <= BUDGET_TOKENS_MAX
 assert WAIT_DEFAULT_MS <= WAIT_MS_MAX
 # A key that is read whole shows every line that its claims made.
 assert LISTED_CLAIMS_MAX <= LISTED_VALUES_MAX
-assert TARGETS_MAX < EVENT_REFERENCES_MAX <= APPEND_REFERENCES_MAX

@@ -7,6 +7,7 @@ tenant's rows and no others, so a statement that forgets its WHERE still cannot 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from ledger._combine import Combiner
 from ledger._driver_errors import translated
 from ledger._keys import KeyRing, Randomness, TenantKeys, key_ring
 from ledger._news import News
+from ledger._turns import Turns
 from ledger._wake import Waker
 
 POOL_CONNECTIONS: Final = 8
@@ -43,6 +45,8 @@ TENANTS_CACHED_MAX: Final = 1_024
 
 # A lock that cannot be had must say so before the statement's own time is up.
 assert LOCK_TIMEOUT_MS < STATEMENT_TIMEOUT_MS
+# An erasure holds one connection and folds on another: half of them are left to others.
+assert 2 * limits.ERASURES_AT_ONCE <= POOL_CONNECTIONS // 2
 
 _SET_TENANT: Final = sa.text("SELECT set_config('echoplane.tenant', :tenant, true)")
 
@@ -66,6 +70,7 @@ class Database:
     waker: Waker = field(repr=False)
     news: News = field(repr=False)
     appends: Combiner[Any, Any] = field(repr=False)
+    erasures: Turns = field(repr=False)
     tenant_keys: dict[str, TenantKeys] = field(repr=False)
     # By tenant, an `InForce` each: what this process last held values against.
     contracts: dict[str, Any] = field(repr=False)
@@ -168,6 +173,11 @@ def open_database(
         waker=Waker(engine=relay),
         news=News(engine=relay),
         appends=Combiner(weight_max=limits.APPEND_EVENTS_MAX, bytes_max=limits.APPEND_BYTES_MAX),
+        erasures=Turns(
+            part="erasures",
+            places=asyncio.Semaphore(limits.ERASURES_AT_ONCE),
+            wait_seconds=limits.ERASURE_WAIT_SECONDS,
+        ),
         tenant_keys={},
         contracts={},
     )

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.erasures import ErasureReport, ErasureRequest
 from contracts.errors import NotFound, NotYet
 from contracts.events import EventDraft, Receipt
-from contracts.limits import FOLD_EVENTS_MAX
+from contracts.limits import ERASURE_SECONDS_MAX, FOLD_EVENTS_MAX
 from contracts.ports import Projector
 from ledger import _tables
 from ledger._append import append_commands_within
@@ -47,8 +47,12 @@ from ledger._tombstones import hide, veiled
 from ledger._world import Reader
 from ledger.write import fold
 
-# Longer than a fold takes, shorter than a statement may.
-_LOCK_TIMEOUT: Final = sa.text("SET LOCAL lock_timeout = '30s'")
+# A lock is waited for longer than a fold takes, and shorter than a statement may. A long key is decided, and
+# the log folded on another connection, while this one says nothing to the server: it is not one left alone.
+_BEGIN: Final = sa.text(
+    "SELECT set_config('lock_timeout', '30s', true), "
+    "set_config('idle_in_transaction_session_timeout', :idle_ms, true)"
+)
 _HOLD_HEAD: Final = sa.text("SELECT echoplane_hold_head(:tenant)")
 _STAND: Final = sa.text(
     "SELECT h.commit AS head, e.commit AS folded FROM head h JOIN epoch e ON e.tenant = h.tenant "
@@ -85,6 +89,13 @@ async def carry_out(
     db: Database, tenant: str, projector: Projector, request: ErasureRequest
 ) -> ErasureReport:
     """Erase what is asked; see `ledger.erase.erase`."""
+    async with db.erasures.of(tenant):
+        return await _carry_out(db, tenant, projector, request)
+
+
+async def _carry_out(
+    db: Database, tenant: str, projector: Projector, request: ErasureRequest
+) -> ErasureReport:
     keys = await tenant_keys(db, tenant)
     subject = None if request.subject is None else unicodedata.normalize("NFC", request.subject).strip()
     await _fold(db, tenant, projector)
@@ -94,7 +105,7 @@ async def carry_out(
         await scan_log(conn, keys, scan)
         await scan_recalls(conn, keys, scan)
     async with db.tenant(tenant) as conn:
-        await conn.execute(_LOCK_TIMEOUT)
+        await conn.execute(_BEGIN, {"idle_ms": str(ERASURE_SECONDS_MAX * 1_000)})
         # A registration takes epochs first and the head of the log then.
         await conn.execute(ONE_AT_A_TIME, {"tenant": tenant})
         head = await conn.scalar(_HOLD_HEAD, {"tenant": tenant})

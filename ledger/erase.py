@@ -40,6 +40,7 @@ async def erase(
         BadRequest: A `relation`, `decision` or `erasure` event, which cannot be erased.
         LimitExceeded: More than one erasure takes; erase some of the events first.
         Poisoned, OtherProjector: As `ledger.write.fold`; nothing was erased.
+        Busy: Other erasures go on, of this tenant or of many; nothing was erased.
         Unavailable: The database is down or busy; erase again.
     """
     check_right(grant, tenant, Right.ERASE)

@@ -69,7 +69,7 @@ def test_identity_agrees_with_the_oracle_after_erasures(log):
 
 
 def test_a_correction_said_later_has_the_value_that_what_it_corrects_was_erased_with():
-    """So it tells less exactly what another mention tells, if what it corrects did, though both are erased."""
+    """So it tells less exactly what another mention tells, if what it corrects did."""
 
     def said(name, *claims, **fields):
         return {
