@@ -22,13 +22,15 @@ class BuildingStatus(Wire):
     epoch: int
     cursor: int
     lag: int
+    lag_seconds: float
     dead_letters: int
 
 
 class TenantStatus(Wire):
     """
-    Where a tenant's log and its serving epoch stand. `lag` is in commits.
+    Where a tenant's log and its serving epoch stand.
 
+    `lag` is in commits, `lag_seconds` how long the oldest of them has waited to be folded.
     `projector` made the serving epoch; empty until something is folded.
     """
 
@@ -37,6 +39,7 @@ class TenantStatus(Wire):
     cursor: int
     epoch: int
     lag: int
+    lag_seconds: float
     dead_letters: int
     projector: str
     building: BuildingStatus | None

@@ -20,6 +20,7 @@ from contracts.wire import (
     StoredContextAnswer,
     TenantAnswer,
 )
+from echoplane._health import look, readiness
 from echoplane._http_calls import authorized, json_body, no_parameters, read_body
 from echoplane._http_dead import add_dead
 from echoplane._http_epochs import add_epochs
@@ -68,16 +69,17 @@ def _add_health(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     @router.get("/readyz", dependencies=[Depends(no_parameters)])
     async def readyz(response: Response) -> ReadyAnswer:
         """Whether questions can be answered, and why not."""
-        answer = await plane.readiness()
+        answer = await readiness(plane)
         response.status_code = 200 if answer.ready else 503
         return answer
 
     @router.get("/metrics", dependencies=[Depends(no_parameters)], response_class=Response)
-    async def measured() -> Response:
-        """Numbers for Prometheus."""
-        unfolded, dead = await plane.backlog()
-        metrics.stands(unfolded_commits=unfolded, dead_letters=dead)
-        return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    async def measured(request: Request) -> Response:
+        """Numbers for Prometheus: of all tenants together; with a token, of each one that it may ask too."""
+        bearer = request.headers.get("authorization")
+        grant = None if bearer is None else await plane.grant_of(bearer_of(bearer))
+        text = metrics.text(await look(plane, grant=grant))
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _add_tenants(router: APIRouter, plane: Plane) -> None:

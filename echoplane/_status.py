@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from contracts.errors import EchoplaneError, Unavailable
@@ -62,29 +63,36 @@ async def read_standing(settings: Settings) -> list[TenantStatus]:
         clock=wall_clock,
     )
     try:
-        return [tenant_status(one) for one in await ledger_log.standings(database)]
+        return [tenant_status(one, now=wall_clock()) for one in await ledger_log.standings(database)]
     finally:
         await database.close()
 
 
-def tenant_status(one: Standing) -> TenantStatus:
+def tenant_status(one: Standing, *, now: datetime) -> TenantStatus:
     return TenantStatus(
         tenant=one.tenant,
         head=one.head,
         cursor=one.cursor,
         epoch=one.epoch,
         lag=one.head - one.cursor,
+        lag_seconds=waited_seconds(one.waits_since, now=now),
         dead_letters=one.dead_letters,
         projector=one.projector_version,
         building=BuildingStatus(
             epoch=one.building,
             cursor=one.building_cursor,
             lag=one.head - one.building_cursor,
+            lag_seconds=waited_seconds(one.building_waits_since, now=now),
             dead_letters=one.building_dead_letters,
         )
         if one.building
         else None,
     )
+
+
+def waited_seconds(since: datetime | None, *, now: datetime) -> float:
+    """Return how long something has waited; 0 where nothing does, or where our clock is behind."""
+    return 0.0 if since is None else max((now - since).total_seconds(), 0.0)
 
 
 def _ordered(state: PlaneState) -> list[RoleState]:

@@ -13,18 +13,15 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version as installed_version
 from typing import Final
 
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
-
 from audit import replay
 from contracts.epoch_wire import RegisteredAnswer
-from contracts.errors import EchoplaneError, Unavailable
+from contracts.errors import Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant
 from contracts.read_wire import ResolveAnswer
 from contracts.relation_wire import ContractAnswer
 from contracts.relations import RelationContract
-from contracts.reports import ReadyAnswer, TenantStatus
+from contracts.reports import TenantStatus
 from contracts.trails import Question
 from contracts.views import ViewRequest
 from contracts.wire import (
@@ -231,12 +228,8 @@ class Plane:
 
     async def standing(self) -> list[TenantStatus]:
         """Return where each tenant's log and serving epoch stand: numbers and states alone."""
-        return [tenant_status(one) for one in await ledger_log.standings(self.database)]
-
-    async def backlog(self) -> tuple[int, int]:
-        """Return the commits of all tenants that wait to be folded, and the dead letters."""
-        standing = await self.standing()
-        return sum(one.lag for one in standing), sum(one.dead_letters for one in standing)
+        found = await ledger_log.standings(self.database)
+        return [tenant_status(one, now=self.database.clock()) for one in found]
 
     async def wait_folded(self, tenant: str, commit: int) -> TenantStatus:
         """
@@ -268,39 +261,6 @@ class Plane:
                 if (await self.discovery.health()).model_digest is not None:
                     return
             await asyncio.sleep(_POLL_SECONDS)
-
-    async def readiness(self) -> ReadyAnswer:
-        """Return whether questions can be answered. Without discovery or Redis they are, less well."""
-        parts: dict[str, str] = {}
-        ready = True
-        try:
-            standing = await self.standing()
-            parts["database"] = "ok"
-            dead = sum(one.dead_letters > 0 for one in standing)
-            parts["fold"] = f"stopped for {dead} tenants: see `echoplane doctor`" if dead else "ok"
-        except EchoplaneError as error:
-            ready, parts["database"] = False, error.code
-        parts["discovery"] = await self._discovery_state()
-        parts["redis"] = (
-            "ok" if await _answers(self.servers.redis_url) else "down: folding waits for its poll"
-        )
-        return ReadyAnswer(ready=ready, parts=parts)
-
-    async def _discovery_state(self) -> str:
-        try:
-            health = await self.discovery.health()
-        except Unavailable:
-            return "down: answers are degraded"
-        return "ok" if health.model_digest is not None else "loading its model"
-
-
-async def _answers(redis_url: str) -> bool:
-    try:
-        async with Redis.from_url(redis_url, socket_timeout=1, socket_connect_timeout=1) as client:
-            await client.ping()
-    except (RedisError, OSError):
-        return False
-    return True
 
 
 @contextlib.asynccontextmanager

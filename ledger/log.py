@@ -52,7 +52,7 @@ from ledger._read import (
     read_events_by_id,
     serving,
 )
-from ledger._standing import Standing, standings
+from ledger._standing import Connections, Standing, connections, standings
 from ledger._tenants import create_tenant, list_tenants, tenant_exists, tenant_keys
 from ledger._tokens import TokenRecord, create_token, find_grant, list_tokens, revoke_token
 from ledger._trails import (
@@ -75,6 +75,7 @@ __all__ = [
     "WAKE_CHANNEL",
     "Checkpoint",
     "Consistency",
+    "Connections",
     "Database",
     "Epoch",
     "EpochState",
@@ -108,6 +109,7 @@ __all__ = [
     "check_export",
     "check_inclusion",
     "check_not_dropped",
+    "connections",
     "commit_form",
     "commit_line",
     "commit_of",

@@ -9,13 +9,14 @@ Does not promise: freshness. Readers wait for a commit if they need it.
 from typing import TYPE_CHECKING
 
 from projection._projector import RuleProjector
+from projection._queue import Queue, queue
 
 if TYPE_CHECKING:
     from projection._relay import run_relay
     from projection._run import run_projection
     from projection._worker import run_worker
 
-__all__ = ["RuleProjector", "run_projection", "run_relay", "run_worker"]
+__all__ = ["Queue", "RuleProjector", "queue", "run_projection", "run_relay", "run_worker"]
 
 
 def __getattr__(name: str) -> object:

@@ -23,7 +23,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from contracts.errors import Unavailable
 from ledger.log import Database, listening, pending
-from projection._stream import STREAM, STREAM_MESSAGES_MAX, ensure_group, new_broker
+from projection._queue import STREAM
+from projection._stream import STREAM_MESSAGES_MAX, ensure_group, new_broker
 
 SWEEP_SECONDS: Final = 0.5
 SWEEP_SECONDS_MIN: Final = 0.05

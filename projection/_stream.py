@@ -16,9 +16,7 @@ from faststream.redis import RedisBroker
 from redis.exceptions import ResponseError
 
 from contracts.limits import FOLD_LEASE_SECONDS
-
-STREAM: Final = "echoplane:commits"
-GROUP: Final = "projection"
+from projection._queue import GROUP, STREAM
 
 READ_BLOCK_MS: Final = 5_000
 READ_MESSAGES_MAX: Final = 64

@@ -24,15 +24,14 @@ from contracts.limits import FOLD_EVENTS_MAX, FOLD_LEASE_SECONDS
 from contracts.ports import Projector
 from ledger.log import Database
 from ledger.write import CURSOR, end_overdue_folds, fold
+from projection._queue import GROUP, STREAM
 from projection._relay import RETRY_SECONDS, SWEEP_SECONDS, wait_for
 from projection._stream import (
     CLAIM_POLL_MS,
-    GROUP,
     GROUP_START,
     LEASE_MS,
     READ_BLOCK_MS,
     READ_MESSAGES_MAX,
-    STREAM,
     STREAM_MESSAGES_MAX,
     Left,
     ensure_group,
@@ -227,6 +226,8 @@ class _Worker:
             if error.part == CURSOR:
                 # Whoever folds it may not have seen what this message is about: it comes round again.
                 return False
+            # Ended from outside, it may have been too long: as long again, it would be for ever.
+            self.events_max = max(self.events_max // 2, FOLD_EVENTS_MIN)
             log.warning("fold_unavailable", part=error.part, reason=error.reason)
             return None
         except Poisoned as error:

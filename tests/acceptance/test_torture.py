@@ -28,6 +28,14 @@ def test_nothing_that_dies_stands_still_or_forgets_changes_what_is_remembered():
     assert verdict.is_control_caught
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_a_server_loses_that_does_not_wait_for_its_disk_is_found():
+    verdict = torture(seed=21, seconds=20.0, pause_seconds=(1.0, 3.0), say=print, is_durable=False)
+
+    assert [one for one in verdict.problems if "acknowledged and lost" in one]
+
+
 @pytest.fixture
 async def kept(database):
     """A log of three commits, and what its writer was told."""

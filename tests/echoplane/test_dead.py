@@ -92,6 +92,9 @@ async def test_a_decision_names_a_position_and_its_reason(client, stopped):
 def test_the_commands_say_whether_something_is_stopped(place, capsys, monkeypatch):
     monkeypatch.setenv("ECHOPLANE_DATA_DIR", str(place / "data"))
 
+    assert execute(["token", "--tenant", "shop", "--actor", "ann"]) == 0
+    capsys.readouterr()
+
     assert execute(["dead", "list", "--tenant", "shop", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"tenant": "shop", "dead": []}
     assert execute(["dead", "skip", "2", "--tenant", "shop", "--reason", "x", "--yes"]) == 2

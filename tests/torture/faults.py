@@ -37,16 +37,21 @@ class Faults:
         self.done: Counter[str] = Counter()
         self._plane, self._parts, self._chance = plane, parts, chance
         self._frozen: Part | None = None
+        self._kinds: tuple[Callable[[], None], ...] = (
+            self.kill_postgres, self.kill_redis, self.kill_api, self.kill_worker, self.kill_beside,
+            self.kill_relay, self.flush, self.delete_group, self.trim, self.freeze, self.cut_connections,
+            self.thaw,
+        )  # fmt: skip
         self._waiting: list[Callable[[], None]] = []
+
+    def only(self, *kinds: Callable[[], None]) -> None:
+        """Do these alone."""
+        self._kinds = kinds
 
     def next(self) -> str:
         """Do the next fault and return its name; each comes once before any comes again, in any order."""
         if not self._waiting:
-            self._waiting = [
-                self.kill_postgres, self.kill_redis, self.kill_api, self.kill_worker, self.kill_beside,
-                self.kill_relay, self.flush, self.delete_group, self.trim, self.freeze, self.cut_connections,
-                self.thaw,
-            ]  # fmt: skip
+            self._waiting = list(self._kinds)
             self._chance.shuffle(self._waiting)
         fault = self._waiting.pop()
         with contextlib.suppress(*_NOT_THERE):

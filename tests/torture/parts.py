@@ -13,7 +13,7 @@ from typing import Final, Self
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 RESTART_SECONDS: Final = 0.3
-LEASE_SECONDS: Final = 4.0
+LEASE_SECONDS: Final = 8.0
 """Of the workers beside the plane's own: a run cannot wait for the usual one."""
 
 
