@@ -57,6 +57,15 @@ _STATE: Final = sa.text("SELECT state FROM epoch WHERE tenant = :tenant AND epoc
 _STATE_LOCKED: Final = sa.text("SELECT state FROM epoch WHERE tenant = :tenant AND epoch = :epoch FOR UPDATE")
 _PREPARE_DROP: Final = sa.text("SELECT echoplane_drop_prepared()")
 _DROP_ROWS: Final = sa.text("SELECT echoplane_drop_rows(:tenant, :epoch, :rows)")
+# In the order in which they are deleted: as long as anything is left, the last of it is.
+_HALF_DROPPED: Final = sa.text(
+    "SELECT e.epoch FROM epoch e WHERE e.tenant = :tenant AND e.state = 'dropped' AND ("  # noqa: S608 — names of tables
+    + " OR ".join(
+        f"EXISTS (SELECT FROM {table} t WHERE t.tenant = e.tenant AND t.epoch = e.epoch)"
+        for table in ("line", "reach", "claim", "tombstone_reach", "veiled_name", "relation", "dead_letter")
+    )
+    + ") ORDER BY e.epoch"
+)
 _LIST: Final = sa.text(
     "SELECT e.epoch, e.state, e.commit, e.projector_version, h.commit AS head, "
     "(SELECT d.position FROM dead_letter d WHERE d.tenant = e.tenant AND d.epoch = e.epoch "
@@ -315,11 +324,30 @@ async def drop_epoch(db: Database, tenant: str, epoch: int, *, grant: Grant) -> 
         # First, and committed: nobody reads what is half gone.
         dropped = {"tenant": tenant, "epoch": epoch, "state": EpochState.DROPPED.value}
         await conn.execute(_BECOME, dropped)
+    return await _delete(db, tenant, epoch)
+
+
+async def half_dropped(conn: AsyncConnection, tenant: str) -> list[int]:
+    """Return the epochs that are dropped and have rows all the same: that was cut off, or goes on."""
+    return list(await conn.scalars(_HALF_DROPPED, {"tenant": tenant}))
+
+
+async def finish_drops(db: Database, tenant: str) -> None:
+    """Delete what is left of the epochs whose dropping was cut off, or help where it goes on."""
+    async with db.tenant(tenant) as conn:
+        left = await half_dropped(conn, tenant)
+    for epoch in left:
+        await _delete(db, tenant, epoch)
+
+
+async def _delete(db: Database, tenant: str, epoch: int) -> int:
     async with db.tenant(tenant) as conn:
         await conn.execute(_PREPARE_DROP)
     count = 0
     while True:
         async with db.tenant(tenant) as conn:
+            # One at a time: of rows that another is about to delete none is found, as if none were left.
+            await conn.execute(_STATE_LOCKED, {"tenant": tenant, "epoch": epoch})
             parameters = {"tenant": tenant, "epoch": epoch, "rows": DROP_ROWS_MAX}
             rows = await conn.scalar(_DROP_ROWS, parameters) or 0
         if not rows:

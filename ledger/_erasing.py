@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.erasures import ErasureReport, ErasureRequest
-from contracts.errors import NotFound, NotYet
+from contracts.errors import NotFound, NotYet, Unavailable
 from contracts.events import EventDraft, Receipt
 from contracts.limits import ERASURE_SECONDS_MAX, FOLD_EVENTS_MAX
 from contracts.ports import Projector
@@ -27,7 +27,7 @@ from ledger._append import append_commands_within
 from ledger._arrays import numbers, texts
 from ledger._burial import Burial
 from ledger._database import Database
-from ledger._epochs import ONE_AT_A_TIME
+from ledger._epochs import ONE_AT_A_TIME, finish_drops, half_dropped
 from ledger._erasing_folded import Piece, fold_anew, piece_of
 from ledger._erasing_scan import (
     Going,
@@ -98,6 +98,7 @@ async def _carry_out(
 ) -> ErasureReport:
     keys = await tenant_keys(db, tenant)
     subject = None if request.subject is None else unicodedata.normalize("NFC", request.subject).strip()
+    await finish_drops(db, tenant)
     await _fold(db, tenant, projector)
     # Most of what has to be read is read before anybody waits.
     async with db.snapshot(tenant) as conn:
@@ -154,6 +155,9 @@ class _Erasing:
         serving = next(row for row in epochs if row.state == "serving")
         if serving.commit != self.head:
             raise NotYet(wanted=f"commit {self.head}", visible=f"{serving.epoch}:{serving.commit}")
+        if await half_dropped(self.conn, self.keys.tenant):
+            # Begun since; what is half gone is no epoch that anything could be taken out of.
+            raise Unavailable(part="epochs", reason="one is being dropped")
         await self.conn.execute(_HOLD_TRAILS, self._bound())
         names = await _names(self.conn, self.keys, subject)
         if names != scan.names:

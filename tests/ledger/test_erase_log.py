@@ -9,12 +9,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from contracts.errors import BadRequest, ErasedMeanwhile, Forbidden, LimitExceeded, NotFound
+from contracts.errors import BadRequest, ErasedMeanwhile, Forbidden, LimitExceeded, NotFound, Unavailable
 from contracts.events import ErasedEvent
 from contracts.grants import LOCAL_GRANT, Grant, Right
 from contracts.resolutions import MissingReason, Resolved
 from contracts.trails import Question, Trail
-from ledger import log
+from ledger import _erasing, log
 from ledger.resolve import verify_cells
 from ledger.write import begin_epoch, fold, verify_claims
 from tests.ledger.erasing import PROJECTOR, check, claim, day, opened, said
@@ -288,6 +288,11 @@ async def test_whoever_asks_appends_or_folds_meanwhile_sees_it_before_or_after(l
             answer = await ledger.ask("ann", "home")
             seen.append(answer.value if isinstance(answer, Resolved) else answer.reason)
 
+    async def seen_so_many(count):
+        async with asyncio.timeout(120):
+            while len(seen) < count:
+                await asyncio.sleep(0.01)
+
     async def saying():
         number = 100
         while not over.is_set():
@@ -300,10 +305,11 @@ async def test_whoever_asks_appends_or_folds_meanwhile_sees_it_before_or_after(l
 
     async def erasing():
         try:
-            await asyncio.sleep(0.3)
+            await seen_so_many(1)
             report = await ledger.erase(*[f"e{number}" for number in range(2, 40)])
+            # The one that is under way may have begun before.
             after = len(seen) + 1
-            await asyncio.sleep(0.3)
+            await seen_so_many(after + 2)
         finally:
             over.set()
         return report, after
@@ -378,6 +384,50 @@ async def test_an_epoch_that_is_being_built_and_one_that_is_retired_forget_too(l
     assert [one.state for one in epochs] == ["retired", "retired", "serving"]
     assert await ledger.reason("ann", "home") == MissingReason.ERASED
     assert (await ledger.ask("ann", "home", at="2026-01-15T00:00:00Z")).value == "Lyon"
+    await ledger.intact()
+
+
+CUT_OFF = "UPDATE epoch SET state = 'dropped' WHERE epoch = 1"
+"""Where a drop that is cut off leaves an epoch: nobody reads it any more, and its rows are there."""
+
+
+async def test_an_epoch_whose_dropping_was_cut_off_keeps_nothing_of_what_is_erased(ledger):
+    await ledger.say(said("e1", claim("Annabella", "home", "Lyon")), said("e2", claim("bob", "home", "Graz")))
+    await ledger.fold()
+    await begin(ledger)
+    await ledger.fold()
+    await ledger.change(CUT_OFF)
+
+    await ledger.erase(subject="Annabella")
+
+    words = await ledger.words()
+    assert "Graz" in words
+    assert not [word for word in ("Annabella", "Lyon") if word in words]
+    await ledger.intact()
+
+
+async def test_an_erasure_that_an_epoch_is_dropped_beneath_changes_nothing_and_is_done_again(
+    ledger, monkeypatch
+):
+    await ledger.say(said("e1", claim("Annabella", "home", "Lyon")), said("e2", claim("bob", "home", "Graz")))
+    await ledger.fold()
+    await begin(ledger)
+    await ledger.fold()
+    real = _erasing.finish_drops
+
+    async def begun_right_after(*arguments):
+        await real(*arguments)
+        await ledger.change(CUT_OFF)
+
+    monkeypatch.setattr(_erasing, "finish_drops", begun_right_after)
+    with pytest.raises(Unavailable):
+        await ledger.erase(subject="Annabella")
+    assert (await ledger.ask("Annabella", "home")).value == "Lyon"
+
+    monkeypatch.undo()
+    await ledger.erase(subject="Annabella")
+
+    assert "Annabella" not in await ledger.words()
     await ledger.intact()
 
 
