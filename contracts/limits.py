@@ -90,6 +90,8 @@ JOIN_PAIRS_MAX: Final = 10_000
 """Pairs that one join lists."""
 DIFF_CHANGES_MAX: Final = 1_000
 """Changes on one page of a difference between two views."""
+DIFF_COMMITS_MAX: Final = 32
+"""Commits that are named as those at which one change came about: the newest."""
 DIFF_CAUSES_MAX: Final = 64
 """Claims that are named as the causes of one change: the newest."""
 VIEWS_MAX: Final = 1_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.errors import BadRequest
-from contracts.limits import DIFF_CHANGES_MAX, HISTORY_CELLS_MAX
+from contracts.limits import DIFF_CHANGES_MAX, DIFF_COMMITS_MAX, HISTORY_CELLS_MAX
 from contracts.views import View
 from ledger._cells import Cells, LineRow
 from ledger._claims import micros
@@ -44,8 +46,8 @@ class Change:
     Where in valid time one line differs, what stood there and what stands there now.
 
     None is an open bound; both are None where two instants were compared. `commits` are those
-    between the views at which it changed, none where only valid time went by; `causes` the claims
-    that brought it about.
+    between the views at which it changed, the newest, none where only valid time went by; `causes`
+    the claims that brought it about.
     """
 
     entity: str
@@ -200,23 +202,30 @@ class _Comparison:
 
     def _along(self, line: LineRow, areas: Sequence[Cell]) -> list[_Piece]:
         pieces: list[_Piece] = []
-        for start, end, present in _stretches(areas):
-            piece = _Piece(
-                line=line,
-                start=start,
-                end=end,
-                before=_content(present, self.before.cut),
-                after=_content(present, self.after.cut),
-                commits=self._commits(present),
-            )
-            if piece.before == piece.after:
-                continue
+        for start, end, before, after, commits in self._stretches(areas):
+            piece = _Piece(line=line, start=start, end=end, before=before, after=after, commits=commits)
             last = pieces[-1] if pieces else None
             if last is not None and replace(last, start=start, end=end) == piece and last.end == start:
                 pieces[-1] = replace(last, end=end)
             else:
                 pieces.append(piece)
         return pieces
+
+    def _stretches(
+        self, areas: Sequence[Cell]
+    ) -> Iterator[tuple[int, int, _Content, _Content, tuple[int, ...]]]:
+        """Yield each elementary stretch of valid time that differs, with both contents and its commits."""
+        begin: dict[int, list[Cell]] = defaultdict(list)
+        leave: dict[int, list[Cell]] = defaultdict(list)
+        for area in areas:
+            begin[area.segment.start].append(area)
+            leave[area.segment.end].append(area)
+        present = _Present(before=self.before.cut, after=self.after.cut, known=self.known)
+        for start, end in pairwise(sorted(begin.keys() | leave.keys())):
+            # What leaves goes first: at each cut there is one at most.
+            present.move(leave.get(start, ()), begin.get(start, ()))
+            if present.before != present.after:
+                yield start, end, present.before, present.after, present.commits
 
     def _at(self, line: LineRow, areas: Sequence[Cell], held: tuple[_Content, _Content]) -> list[_Piece]:
         """Compare the views' own instants: known time may have gone by, or valid time, or both."""
@@ -228,28 +237,60 @@ class _Comparison:
         return [_Piece(line=line, start=None, end=None, before=was, after=now, commits=commits)]
 
     def _commits(self, areas: Iterable[Cell]) -> tuple[int, ...]:
-        """Return the commits between the views at which one of the areas began or ended."""
-        first, last = self.known
-        edges = {edge for area in areas for edge in (area.known_from, area.known_to) if edge is not None}
-        return tuple(sorted(edge for edge in edges if first < edge <= last))
+        """Return the commits between the views at which one of the areas began or ended; the newest."""
+        edges = {edge for area in areas for edge in _edges(area, self.known)}
+        return tuple(sorted(edges)[-DIFF_COMMITS_MAX:])
 
 
-def _stretches(areas: Sequence[Cell]) -> Iterator[tuple[int, int, list[Cell]]]:
-    """Yield each elementary stretch of valid time with the areas that cover it, by their starts."""
-    edges = sorted({edge for area in areas for edge in (area.segment.start, area.segment.end)})
-    present: list[Cell] = []
-    coming = 0
-    for start, end in pairwise(edges):
-        present = [area for area in present if area.segment.end > start]
-        while coming < len(areas) and areas[coming].segment.start <= start:
-            present.append(areas[coming])
-            coming += 1
-        yield start, end, present
+class _Present:
+    """The areas that stand at a place in valid time, as far as two cuts need them."""
+
+    def __init__(self, *, before: int, after: int, known: tuple[int, int]) -> None:
+        self.before: _Content = (NOTHING, ())
+        self.after: _Content = (NOTHING, ())
+        self._cuts = (before, after)
+        self._known = known
+        self._counts: Counter[int] = Counter()
+        self._ordered: list[int] = []
+
+    def move(self, left: Iterable[Cell], begun: Iterable[Cell]) -> None:
+        """Go on to a place where areas ended and others begin."""
+        for area in left:
+            self._put((NOTHING, ()), area)
+            for edge in _edges(area, self._known):
+                self._counts[edge] -= 1
+                if not self._counts[edge]:
+                    del self._ordered[bisect_left(self._ordered, edge)]
+        for area in begun:
+            self._put((area.segment.state, area.segment.claims), area)
+            for edge in _edges(area, self._known):
+                if not self._counts[edge]:
+                    insort(self._ordered, edge)
+                self._counts[edge] += 1
+
+    @property
+    def commits(self) -> tuple[int, ...]:
+        """Return the commits between the views at which one of them began or ended; the newest."""
+        return tuple(self._ordered[-DIFF_COMMITS_MAX:])
+
+    def _put(self, content: _Content, area: Cell) -> None:
+        before, after = (_stands(area, cut) for cut in self._cuts)
+        self.before = content if before else self.before
+        self.after = content if after else self.after
+
+
+def _edges(area: Cell, known: tuple[int, int]) -> list[int]:
+    first, last = known
+    return [edge for edge in (area.known_from, area.known_to) if edge is not None and first < edge <= last]
+
+
+def _stands(area: Cell, cut: int) -> bool:
+    return area.known_from <= cut and (area.known_to is None or cut < area.known_to)
 
 
 def _content(cells: Iterable[Cell], cut: int) -> _Content:
     for cell in cells:
-        if cell.known_from <= cut and (cell.known_to is None or cut < cell.known_to):
+        if _stands(cell, cut):
             return cell.segment.state, cell.segment.claims
     return NOTHING, ()
 

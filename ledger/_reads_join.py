@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import merge
+from itertools import islice
+from typing import TypeAlias
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,6 +24,8 @@ from ledger._intervals import bound, lower, upper
 from ledger._keys import TenantKeys
 from ledger._values import Normals
 from ledger._world import Key, Reader
+
+_Numbered: TypeAlias = "tuple[int, Rectangle]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +91,17 @@ async def join(
 
     sides = [await side(left), await side(right)]
     form = await _forms(conn, keys, view) if on_value else _any_value
-    found: list[Pair] = []
-    for pair in _pairs([_values(one) for one in sides], form):
-        if len(found) == JOIN_PAIRS_MAX:
-            return Joined(pairs=tuple(found), truncated=True)
-        found.append(pair)
-    return Joined(pairs=tuple(found), truncated=any(one.truncated for one in sides))
+    # In a thread: so many rectangles would let nobody else have a turn.
+    found = await asyncio.to_thread(_first_pairs, [_values(one) for one in sides], form)
+    is_cut = len(found) > JOIN_PAIRS_MAX
+    return Joined(
+        pairs=tuple(found[:JOIN_PAIRS_MAX]), truncated=is_cut or any(one.truncated for one in sides)
+    )
+
+
+def _first_pairs(sides: Sequence[Sequence[Rectangle]], form: Callable[[Rectangle], str]) -> list[Pair]:
+    """Return the pairs that are listed, and one more if there are more."""
+    return list(islice(_pairs(sides, form), JOIN_PAIRS_MAX + 1))
 
 
 def _values(one: History) -> list[Rectangle]:
@@ -123,24 +134,81 @@ def _pairs(sides: Sequence[Sequence[Rectangle]], form: Callable[[Rectangle], str
             for side, own in enumerate(sides)
         )
     )
-    present: list[dict[str, list[Rectangle]]] = [defaultdict(list), defaultdict(list)]
+    edges = sorted({edge for own in sides for one in own for edge in (one.known_from, _known_to(one))})
+    present: list[dict[str, _Together]] = [defaultdict(lambda: _Together(edges)) for _ in sides]
     for start, side, _, arrived in arrivals:
         name = form(arrived)
-        beside = [one for one in present[1 - side][name] if upper(one.valid_to) > start]
-        present[1 - side][name] = beside
-        present[side][name].append(arrived)
-        for one in beside:
-            pair = _pair(arrived, one) if side == 0 else _pair(one, arrived)
-            if pair is not None:
-                yield pair
+        for one in present[1 - side][name].beside(arrived, start):
+            yield _pair(arrived, one) if side == 0 else _pair(one, arrived)
+        present[side][name].add(arrived)
 
 
-def _pair(left: Rectangle, right: Rectangle) -> Pair | None:
-    """Return where two that overlap in valid time stood together; None if never in known time."""
+class _Together:
+    """
+    Rectangles that stand where a sweep through valid time is, found by the commits in which they stood.
+
+    Two that overlap in known time are one that began while the other stood. So each is kept at the
+    nodes of a binary tree over the commits that its own make up, and at those that its first lies
+    under: whatever is looked at is a pair, or has ended and is let go.
+    """
+
+    def __init__(self, edges: Sequence[float]) -> None:
+        self._edges = edges
+        self._over: dict[int, list[_Numbered]] = defaultdict(list)
+        self._begun: dict[int, list[_Numbered]] = defaultdict(list)
+        self._count = 0
+
+    def add(self, one: Rectangle) -> None:
+        """Take in a rectangle that begins where the sweep is."""
+        first, after = self._place(one.known_from), self._place(_known_to(one))
+        self._count += 1
+        for node in self._nodes(first, after):
+            self._over[node].append((self._count, one))
+        for node in self._above(first):
+            self._begun[node].append((self._count, one))
+
+    def beside(self, one: Rectangle, at: int) -> list[Rectangle]:
+        """Return those that reach beyond `at` and stood in some commit with another, as they came."""
+        first, after = self._place(one.known_from), self._place(_known_to(one))
+        found = [each for node in self._above(first) for each in self._left(self._over, node, at)]
+        found += [
+            each for node in self._nodes(first + 1, after) for each in self._left(self._begun, node, at)
+        ]
+        return [each for _, each in sorted(found, key=lambda numbered: numbered[0])]
+
+    def _left(self, nodes: dict[int, list[_Numbered]], node: int, at: int) -> list[_Numbered]:
+        """Let go of those at a node that have ended, and return the others."""
+        if node not in nodes:
+            return []
+        nodes[node] = [numbered for numbered in nodes[node] if upper(numbered[1].valid_to) > at]
+        return nodes[node]
+
+    def _place(self, edge: float) -> int:
+        return bisect_left(self._edges, edge)
+
+    def _above(self, place: int) -> Iterator[int]:
+        node = place + len(self._edges)
+        while node:
+            yield node
+            node //= 2
+
+    def _nodes(self, first: int, after: int) -> Iterator[int]:
+        """Yield the fewest nodes under which the places from `first` to before `after` lie."""
+        first, after = first + len(self._edges), after + len(self._edges)
+        while first < after:
+            if first % 2:
+                yield first
+                first += 1
+            if after % 2:
+                after -= 1
+                yield after
+            first, after = first // 2, after // 2
+
+
+def _pair(left: Rectangle, right: Rectangle) -> Pair:
+    """Return where two that overlap in both times stood together."""
     begun = max(left, right, key=lambda one: one.known_from)
     ended = min(left, right, key=_known_to)
-    if begun.known_from >= _known_to(ended):
-        return None
     return Pair(
         left=left,
         right=right,
