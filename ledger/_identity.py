@@ -51,14 +51,15 @@ class Merges:
 
     def questions(self, entity: str) -> tuple[Claim, ...]:
         """Return the claims that leave open who the entity is: shown with every answer about it."""
-        return tuple(
-            claim
-            for name in self.names_of(entity)
-            for claim in (
-                *(rival.claim for one in self.contested.get(name, ()) for rival in one.rivals),
-                *self.doubted.get(name, ()),
-            )
-        )
+        names = self.names_of(entity)
+        # Each once, and those that all the names share looked at once.
+        conflicts = {id(one): one for name in names for one in self.contested.get(name, ())}
+        doubts = {id(own): own for name in names for own in [self.doubted.get(name, ())]}
+        claims = [
+            *(rival.claim for one in conflicts.values() for rival in one.rivals),
+            *(claim for own in doubts.values() for claim in own),
+        ]
+        return tuple({claim.claim_id: claim for claim in claims}.values())
 
 
 NO_MERGES = Merges(
@@ -95,17 +96,20 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
     members: dict[str, tuple[str, ...]] = {}
     root: dict[str, str] = {}
     self_root: dict[str, str] = {}
-    for component in _components(found.same):
-        inside = [pair for pair in found.same if pair.one in component]
-        within = [pair for pair in found.apart if {pair.one, pair.other} <= component]
+    components = _components(found.same)
+    joining, doubting = _by_component(components, found)
+    for number, component in enumerate(components):
+        inside, within = joining[number], doubting[number]
         lowest = max(edge.rank for edge in inside)
         splitting = [pair for pair in within if pair.rank <= lowest]
         if splitting:
             for name in component:
+            conflict = _split(inside, splitting)
                 found.contested[name].append(_split(inside, splitting))
             continue
-        for name in component:
-            found.doubted[name] += [entry.claim for pair in within for entry in pair.side.carriers]
+        doubts = [entry.claim for pair in within for entry in pair.side.carriers]
+        # One list for all of them: a component may have as many doubts as names.
+        found.doubted.update(dict.fromkeys(component, tuple(doubts)))
         representative = min(component)
         members[representative] = tuple(sorted(component))
         root.update(dict.fromkeys(component, representative))
@@ -114,7 +118,7 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
         identity=Identity(root=root, self_root=self_root),
         members=members,
         contested={name: tuple(conflicts) for name, conflicts in found.contested.items()},
-        doubted={name: tuple(claims) for name, claims in found.doubted.items() if claims},
+        doubted={name: claims for name, claims in found.doubted.items() if claims},
         apart=_others(found.apart),
         stated={
             name: tuple(claim for _, claims in others for claim in claims)
@@ -155,7 +159,7 @@ class _Found:
     same: list[_Pair] = field(default_factory=list)
     apart: list[_Pair] = field(default_factory=list)
     contested: dict[str, list[Conflict]] = field(default_factory=lambda: defaultdict(list))
-    doubted: dict[str, list[Claim]] = field(default_factory=lambda: defaultdict(list))
+    doubted: dict[str, tuple[Claim, ...]] = field(default_factory=dict)
     lapsed: dict[str, MissingReason] = field(default_factory=dict)
 
 
@@ -229,6 +233,22 @@ def _others(pairs: Iterable[_Pair]) -> dict[str, tuple[tuple[str, tuple[Claim, .
 
 
 def _components(pairs: Sequence[_Pair]) -> list[frozenset[str]]:
+def _by_component(
+    components: Sequence[frozenset[str]], found: _Found
+) -> tuple[list[list[_Pair]], list[list[_Pair]]]:
+    """Return, of each component, the pairs that join it, and those within it that are said to be apart."""
+    number_of = {name: number for number, component in enumerate(components) for name in component}
+    joining: list[list[_Pair]] = [[] for _ in components]
+    doubting: list[list[_Pair]] = [[] for _ in components]
+    for pair in found.same:
+        joining[number_of[pair.one]].append(pair)
+    for pair in found.apart:
+        number = number_of.get(pair.one)
+        if number is not None and number == number_of.get(pair.other):
+            doubting[number].append(pair)
+    return joining, doubting
+
+
     neighbours: dict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         neighbours[pair.one].add(pair.other)
