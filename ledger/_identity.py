@@ -103,9 +103,9 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
         lowest = max(edge.rank for edge in inside)
         splitting = [pair for pair in within if pair.rank <= lowest]
         if splitting:
-            for name in component:
             conflict = _split(inside, splitting)
-                found.contested[name].append(_split(inside, splitting))
+            for name in component:
+                found.contested[name].append(conflict)
             continue
         doubts = [entry.claim for pair in within for entry in pair.side.carriers]
         # One list for all of them: a component may have as many doubts as names.
@@ -232,7 +232,6 @@ def _others(pairs: Iterable[_Pair]) -> dict[str, tuple[tuple[str, tuple[Claim, .
     return {name: tuple(others) for name, others in found.items()}
 
 
-def _components(pairs: Sequence[_Pair]) -> list[frozenset[str]]:
 def _by_component(
     components: Sequence[frozenset[str]], found: _Found
 ) -> tuple[list[list[_Pair]], list[list[_Pair]]]:
@@ -249,6 +248,7 @@ def _by_component(
     return joining, doubting
 
 
+def _components(pairs: Sequence[_Pair]) -> list[frozenset[str]]:
     neighbours: dict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         neighbours[pair.one].add(pair.other)
