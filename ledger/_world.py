@@ -49,7 +49,7 @@ _REACHING_KEYS: Final = sa.text(
     "SELECT c.* FROM (SELECT DISTINCT r.claim_id FROM "  # noqa: S608
     "unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "
     "AS k(entity, relation) CROSS JOIN LATERAL (SELECT r.claim_id FROM reach r WHERE r.tenant = :tenant "
-    "AND r.epoch = :epoch AND r.entity = k.entity AND r.relation = k.relation OFFSET 0) AS r "
+    "AND r.epoch = :epoch AND r.entity = k.entity AND r.relation = k.relation OFFSET 0) AS r) AS r "
     f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
     "AND c.claim_id = r.claim_id AND c.commit <= :cut OFFSET 0) AS c"
 )
