@@ -60,7 +60,10 @@ $(VENV)-bench/.installed: requirements-bench.txt
 
 # What takes minutes or needs the public data sets beside the checkout; the rest is in `make test`.
 prove: setup
-	@started=$$(date +%s); $(BIN)/python -m pytest -m slow -s $(TESTS) && echo "make prove: $$(( $$(date +%s) - started )) s"
+	@started=$$(date +%s); $(BIN)/python -m pytest -m slow -s $(TESTS) && seed=$${SEED:-$$started} && \
+	echo "make prove: properties on random logs, SEED=$$seed" && \
+	$(BIN)/python -m pytest -m property --hypothesis-profile=long --hypothesis-seed=$$seed --timeout=3600 tests/ledger && \
+	echo "make prove: $$(( $$(date +%s) - started )) s"
 
 # Kill, stop and empty everything at random under eight writers; the last line is the verdict.
 torture: setup

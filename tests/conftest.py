@@ -35,10 +35,10 @@ from echoplane._redis import RedisAddress, ensure_redis, stop_redis
 TEMPLATE = "echoplane_template"
 FOLDER_PREFIX = "echoplane-test-"
 
-# No deadline: on a busy machine an example is slow without being wrong. Under CI Hypothesis itself
-# chooses its profile `ci`, which repeats the same examples in each run.
+# No deadline: on a busy machine an example is slow without being wrong. The suite tries the same
+# examples in each run, as Hypothesis itself chooses to under CI; `long` draws new ones, for `make prove`.
 hypothesis.settings.register_profile("long", deadline=None, max_examples=2_000)
-hypothesis.settings.register_profile("usual", deadline=None)
+hypothesis.settings.register_profile("usual", deadline=None, derandomize=True)
 if hypothesis.settings.get_current_profile_name() == "default":
     hypothesis.settings.load_profile("usual")
 

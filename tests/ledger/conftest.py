@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
+import psycopg
 import pytest
 
-from echoplane._embedded import DatabaseUrls
+from echoplane._embedded import DatabaseUrls, ensure_database
+from echoplane._postgres import SUPERUSER
 from ledger import log
 
 MASTER_KEY = bytes(range(32))
@@ -53,3 +56,19 @@ async def plane_db(database: DatabaseUrls, clock: SettableClock) -> AsyncIterato
     await log.create_tenant(made, "acme")
     yield made
     await made.close()
+
+
+@pytest.fixture(scope="module", name="many_tenants")
+def one_ledger_for_many_tenants(postgres, template, database_numbers):
+    """A ledger under one event loop, with a tenant for each example of a property."""
+    # It reads the master key out of this file.
+    from tests.ledger.folded import Ledger  # noqa: PLC0415
+
+    name = f"test_{next(database_numbers)}"
+    made = Ledger(asyncio.run(ensure_database(postgres, name, template=template)))
+    yield made
+    made.close()
+    with psycopg.connect(
+        postgres.conninfo(role=SUPERUSER, database="postgres"), autocommit=True
+    ) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -63,7 +63,7 @@ class Ledger:
 
     async def _append(self, tenant: str, commits: list[list[dict[str, Any]]]) -> None:
         for events in commits:
-            drafts = [EventDraft.model_validate(_by_source(event)) for event in events]
+            drafts = [EventDraft.model_validate(by_source(event)) for event in events]
             await log.append(self.db, tenant, drafts, grant=LOCAL_GRANT)
 
     def fold(self, tenant: str, *, events_max: int) -> None:
@@ -93,13 +93,13 @@ class Ledger:
                 sa.text("UPDATE epoch SET commit = 0, position = 0 WHERE tenant = :t"), {"t": tenant}
             )
 
-    def claims(self, tenant: str) -> list[Claim]:
-        return self.runner.run(self._claims(tenant))
+    def claims(self, tenant: str, *, epoch: int = 1) -> list[Claim]:
+        return self.runner.run(self._claims(tenant, epoch))
 
-    async def _claims(self, tenant: str) -> list[Claim]:
+    async def _claims(self, tenant: str, epoch: int) -> list[Claim]:
         async with self.db.snapshot(tenant) as conn:
             keys = await log.tenant_keys(self.db, tenant, conn)
-            return await log.read_claims(conn, keys, epoch=1, after_position=0, limit=100_000)
+            return await log.read_claims(conn, keys, epoch=epoch, after_position=0, limit=100_000)
 
     def cells(self, tenant: str) -> Cells:
         return Cells(self.runner.run(self._cells(tenant)), self.runner.run(log.tenant_keys(self.db, tenant)))
@@ -136,11 +136,14 @@ class Cells:
                 found[part] = (state, claims)
         return found
 
+    def by_key(self) -> dict[tuple[str, str], list[tuple]]:
+        return self._of_key
+
     def part(self, part: str) -> str:
         return stored_part(part, self._keys)
 
 
-def _by_source(event: dict[str, Any]) -> dict[str, Any]:
+def by_source(event: dict[str, Any]) -> dict[str, Any]:
     """Name targets by the source's ids: only those are known before the append."""
 
     def named(reference: dict[str, Any]) -> dict[str, Any]:

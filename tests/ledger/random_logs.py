@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -138,7 +139,7 @@ def logs(
     commits: list[list[dict[str, Any]]] = []
     for _ in range(draw(st.integers(1, events_max))):
         # A target stands in an earlier commit or earlier in the same one.
-        event = draw(_events(known, list(relations), identity=identity, derived=derived))
+        event = draw(an_event(known, list(relations), identity=identity, derived=derived))
         if commits and draw(st.integers(0, 3)) == 0:
             commits[-1].append(event)
         else:
@@ -148,7 +149,7 @@ def logs(
 
 
 @st.composite
-def _events(
+def an_event(
     draw: st.DrawFn, known: list[dict[str, Any]], relations: list[str], *, identity: bool, derived: bool
 ) -> dict[str, Any]:
     actor, actor_class = draw(st.sampled_from(ACTORS))
@@ -183,11 +184,17 @@ def _events(
     return event
 
 
-def claims_in(commits: list[list[dict[str, Any]]], contracts: Contracts = CONTRACTS) -> list[Claim]:
-    """The claims of a random log. The ledger's clock moves half a day a commit."""
+def claims_in(
+    commits: list[list[dict[str, Any]]],
+    contracts: Contracts = CONTRACTS,
+    *,
+    recorded: Sequence[datetime] | None = None,
+) -> list[Claim]:
+    """The claims of a random log, recorded commit by commit at these times, else half a day apart."""
     claims: list[Claim] = []
     position = 0
     for number, events in enumerate(commits, start=1):
+        at = START + timedelta(days=3, hours=12 * number) if recorded is None else recorded[number - 1]
         for form in events:
             position += 1
             draft = EventDraft.model_validate(form)
@@ -196,7 +203,7 @@ def claims_in(commits: list[list[dict[str, Any]]], contracts: Contracts = CONTRA
                 event_id=draft.source_event_id or "",
                 position=position,
                 commit=number,
-                recorded_at=KnownAt(START + timedelta(days=3, hours=12 * number)),
+                recorded_at=KnownAt(at),
                 observed=None
                 if draft.observed_at is None
                 else parse_term(draft.observed_at, field="observed_at"),

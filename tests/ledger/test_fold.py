@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.errors import OtherProjector, Poisoned
@@ -19,19 +19,12 @@ from ledger._decide import State
 from ledger._timeline import claims_of_cell
 from ledger.resolve import verify_cells
 from ledger.write import fold
+from tests.ledger.examples import examples
 from tests.ledger.folded import Ledger
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, START, instant, instants_of, logs
 from tests.ledger.scenario_logs import PlainProjector
 
-QUICK = settings(
-    max_examples=10,
-    deadline=None,
-    suppress_health_check=[
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.function_scoped_fixture,
-    ],
-)
+QUICK = examples(6)
 
 
 @pytest.fixture
@@ -75,6 +68,7 @@ def check(ledger: Ledger, commits, events_max: int, relations) -> None:
     assert ledger.digest(tenant) == digest
 
 
+@pytest.mark.property
 def test_cells_follow_from_claims_and_batches_change_nothing(ledger):
     @QUICK
     @given(logs(events_max=9), st.integers(1, 5))
@@ -84,6 +78,7 @@ def test_cells_follow_from_claims_and_batches_change_nothing(ledger):
     holds()
 
 
+@pytest.mark.property
 def test_cells_follow_where_claims_are_derived(ledger):
     @QUICK
     @given(logs(relations=("home", "tags", "visit"), derived=True), st.integers(1, 5))
@@ -93,6 +88,7 @@ def test_cells_follow_where_claims_are_derived(ledger):
     holds()
 
 
+@pytest.mark.property
 def test_cells_follow_where_entities_merge(ledger):
     @QUICK
     @given(logs(relations=("home", "tags"), identity=True), st.integers(1, 5))
@@ -102,6 +98,7 @@ def test_cells_follow_where_entities_merge(ledger):
     holds()
 
 
+@pytest.mark.property
 def test_cells_follow_where_a_merge_is_derived(ledger):
     @QUICK
     @given(logs(events_max=9, relations=("home",), identity=True, derived=True), st.integers(1, 5))
@@ -111,6 +108,7 @@ def test_cells_follow_where_a_merge_is_derived(ledger):
     holds()
 
 
+@pytest.mark.property
 def test_cells_follow_where_values_are_entities(ledger):
     @QUICK
     @given(logs(events_max=9, relations=("boss",), identity=True), st.integers(1, 5))
@@ -146,6 +144,7 @@ def readings(draw):
     return commits
 
 
+@pytest.mark.property
 def test_cells_follow_where_the_tail_decides(ledger):
     @QUICK
     @given(readings(), st.integers(1, 20))

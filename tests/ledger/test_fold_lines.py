@@ -45,6 +45,7 @@ def values_in_order(draw: st.DrawFn) -> list[list[dict]]:
     return commits
 
 
+@pytest.mark.property
 def test_cells_follow_where_each_value_has_a_tail(ledger):
     @QUICK
     @given(values_in_order(), st.integers(1, 20))
@@ -54,6 +55,7 @@ def test_cells_follow_where_each_value_has_a_tail(ledger):
     holds()
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("relation", ["home", "tags"])
 def test_cells_follow_on_busy_keys(ledger, relation):
     @QUICK

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import given
 
 from contracts.contexts import Mark
 from ledger._claims import micros
 from ledger._court import court_of
 from ledger._decide import ENDED, State
 from ledger._marks import Marks
+from tests.ledger.examples import examples
 from tests.ledger.oracle import Oracle
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instant, instants_of, logs
 
-SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=40)
+pytestmark = pytest.mark.property
+SLOW = examples(20)
 
 
 def plain(court, entity, relation, at) -> dict:

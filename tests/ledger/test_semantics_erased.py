@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
 from ledger._court import court_of
@@ -11,6 +12,7 @@ from tests.ledger.oracle_erased import Erasure, shared_after
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of
 from tests.ledger.test_semantics import SLOW, plain
 
+pytestmark = pytest.mark.property
 ASKED = [*ENTITIES, "bob", "home", "tags", "visit", "level", "boss", "same_as", "not_same_as"]
 
 
