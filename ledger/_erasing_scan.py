@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -186,7 +188,8 @@ async def scan_recalls(conn: AsyncConnection, keys: TenantKeys, scan: Scan) -> N
     while True:
         query = (
             sa.select(trail, key.c.wrapped_key)
-            .join(key, sa.and_(key.c.tenant == trail.c.tenant, key.c.trail_id == trail.c.trail_id))
+            # With those that are erased: what they built stays until it is erased itself.
+            .outerjoin(key, sa.and_(key.c.tenant == trail.c.tenant, key.c.trail_id == trail.c.trail_id))
             .where(trail.c.tenant == keys.tenant, trail.c.number > scan.trail)
             .order_by(trail.c.number)
             .limit(PAGE_EVENTS_MAX)
@@ -195,8 +198,9 @@ async def scan_recalls(conn: AsyncConnection, keys: TenantKeys, scan: Scan) -> N
         if not rows:
             return
         for row in rows:
-            text = canonical(secret_of(open_trail(keys, row))).decode()
-            scan.trails[row["trail_id"]] = _cited(text, scan.names)
+            if row["wrapped_key"] is not None:
+                text = canonical(secret_of(open_trail(keys, row))).decode()
+                scan.trails[row["trail_id"]] = _cited(text, scan.names)
         await _scan_contexts(conn, keys, scan, [row["context_hash"] for row in rows])
         scan.trail = rows[-1]["number"]
 
@@ -217,14 +221,33 @@ async def _scan_contexts(conn: AsyncConnection, keys: TenantKeys, scan: Scan, ha
 
 def _cited(text: str, names: frozenset[str]) -> tuple[frozenset[str], bool]:
     """Return the event ids in a JSON text, and whether any of the names stands in it as a word."""
-    found = bool(names) and any(
-        pattern.search(said) for said in _strings(json.loads(text)) for pattern in map(_word, names)
-    )
-    return frozenset(events_cited(text)), found
+    named = False
+    if names:
+        pattern = _words(names)
+        named = any(pattern.search(_folded(said)) for said in _strings(json.loads(text)))
+    return frozenset(events_cited(text)), named
 
 
-def _word(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+@lru_cache(maxsize=16)
+def _words(names: frozenset[str]) -> re.Pattern[str]:
+    return re.compile("|".join(_word(folded) for folded in sorted(map(_folded, names)) if folded) or "(?!)")
+
+
+def _word(name: str) -> str:
+    before = r"(?<!\w)" if _ends_words(name[0]) else ""
+    after = r"(?!\w)" if _ends_words(name[-1]) else ""
+    return before + re.escape(name) + after
+
+
+def _ends_words(character: str) -> bool:
+    """Whether another letter beside it makes another word: not so in scripts that write no spaces."""
+    return character.isdecimal() or character.lower() != character.upper()
+
+
+def _folded(text: str) -> str:
+    """Return a text as it is compared: however it was encoded, in no case, without what nobody sees."""
+    seen = "".join(one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
+    return unicodedata.normalize("NFKC", seen.casefold())
 
 
 def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 — any JSON value

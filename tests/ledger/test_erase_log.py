@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from contracts.errors import BadRequest, ErasedMeanwhile, Forbidden, LimitExceeded, NotFound, Unavailable
+from contracts.errors import BadRequest, Forbidden, LimitExceeded, NotFound, Unavailable
 from contracts.events import ErasedEvent
 from contracts.grants import LOCAL_GRANT, Grant, Right
 from contracts.resolutions import MissingReason, Resolved
-from contracts.trails import Question, Trail
 from ledger import _erasing, log
 from ledger.resolve import verify_cells
 from ledger.write import begin_epoch, fold, verify_claims
 from tests.ledger.erasing import PROJECTOR, check, claim, day, opened, said
-from tests.ledger.recalls import store
 
 
 @pytest.fixture
@@ -212,65 +209,6 @@ async def test_nothing_is_deleted_but_by_an_erasure_that_is_being_appended(ledge
         await as_the_plane()
 
     assert isinstance(await ledger.ask("ann", "home"), Resolved)
-
-
-# --- recalls -------------------------------------------------------------------------------------
-
-
-def citing(*event_ids, text="nothing"):
-    lines = [{"event": event_id} for event_id in event_ids]
-    return json.dumps({"content": {"lines": lines}, "plan": text}).encode()
-
-
-async def test_recalls_that_cite_what_is_erased_go_and_say_by_what(ledger):
-    await ledger.say(said("e1", claim("ann", "home", "Lyon")), said("e2", claim("bob", "home", "Graz")))
-    gone = await store(ledger.db, citing(ledger.ids["e1"], ledger.ids["e2"]))
-    kept = await store(ledger.db, citing(ledger.ids["e2"]))
-
-    report = await ledger.erase("e1")
-
-    assert (report.contexts_count, report.trails_count) == (1, 0)
-    context = await log.read_context(ledger.db, "acme", gone.context_hash)
-    assert isinstance(context, log.ErasedContext)
-    assert (context.erased_by, context.erased_event_ids) == (report.event_id, (ledger.ids["e1"],))
-    assert isinstance(await log.read_context(ledger.db, "acme", kept.context_hash), log.StoredContext)
-    await ledger.intact()
-
-
-async def test_questions_that_name_an_erased_subject_go(ledger):
-    await ledger.say(said("e1", claim("SECRET", "home", "Lyon")), said("e2", claim("bob", "home", "Graz")))
-    named = await store(ledger.db, citing(ledger.ids["e2"]))
-    planned = await store(
-        ledger.db,
-        citing(text="where Secret lives"),
-        question=Question(text="Where?", budget_tokens=100, disclose_conflicts=False),
-    )
-    other = await store(
-        ledger.db,
-        citing(text="secretly"),
-        question=Question(text="Who is secretive?", budget_tokens=100, disclose_conflicts=False),
-    )
-
-    report = await ledger.erase(subject="SECRET")
-
-    assert (report.contexts_count, report.trails_count) == (1, 1)
-    trail = await log.read_trail(ledger.db, "acme", named.trail_id)
-    assert isinstance(trail, log.ErasedTrail)
-    assert trail.erased_by == report.event_id
-    assert isinstance(await log.read_context(ledger.db, "acme", planned.context_hash), log.ErasedContext)
-    assert isinstance(await log.read_trail(ledger.db, "acme", other.trail_id), Trail)
-    assert isinstance(await log.read_context(ledger.db, "acme", other.context_hash), log.StoredContext)
-    await ledger.intact()
-
-
-async def test_an_answer_made_of_what_was_erased_meanwhile_is_not_stored(ledger):
-    await ledger.say(said("e1", claim("ann", "home", "Lyon")))
-    await ledger.erase("e1")
-
-    with pytest.raises(ErasedMeanwhile):
-        await store(ledger.db, citing(ledger.ids["e1"]))
-
-    await ledger.intact()
 
 
 # --- meanwhile -----------------------------------------------------------------------------------
