@@ -7,7 +7,7 @@ from contracts.erasures import ErasureReport, ErasureRequest
 from contracts.grants import Grant
 from contracts.times import format_instant
 from echoplane._folders import DataFolder
-from echoplane._scrub import announced, read_scrub
+from echoplane._scrub import announcing, read_scrub
 from echoplane._wiring import Plane
 from ledger.erase import erase as erase_in_ledger
 from projection import RuleProjector
@@ -21,12 +21,10 @@ async def erase(plane: Plane, tenant: str, request: ErasureRequest, *, grant: Gr
         EchoplaneError: As `ledger.erase.erase`.
     """
     folder = DataFolder.at(plane.settings.data_dir)
-    with announced(folder) as announcement:
-        report = await erase_in_ledger(plane.database, tenant, RuleProjector(), request, grant=grant)
-        if report.event_id is None:
-            announcement.withdraw()
-        else:
-            announcement.owe()
+    with announcing(folder) as announce:
+        report = await erase_in_ledger(
+            plane.database, tenant, RuleProjector(), request, grant=grant, announce=announce
+        )
     return _answer(tenant, report, folder)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -26,7 +26,7 @@ from psycopg import AsyncConnection
 from pydantic import ValidationError
 
 from contracts.erasure_wire import PlaceAnswer, ScrubAnswer
-from contracts.errors import EchoplaneError, Incorrect, Unavailable
+from contracts.errors import EchoplaneError, Unavailable
 from contracts.times import format_instant
 from echoplane._clock import wall_clock
 from echoplane._embedded import DATABASE
@@ -54,7 +54,7 @@ log = structlog.get_logger(__name__)
 
 
 class Announcement:
-    """An erasure that is about to be made; it is owed a scrub unless it turns out to have taken nothing."""
+    """An erasure that is about to be written; from then on it is owed a scrub, however its process ends."""
 
     def __init__(self, folder: DataFolder) -> None:
         place = folder.root / "scrub"
@@ -70,24 +70,20 @@ class Announcement:
         """Say that it was committed, or that nobody knows."""
         self._path.rename(self._path.with_suffix(".owed"))
 
-    def withdraw(self) -> None:
-        """Say that nothing was erased."""
-        self._path.unlink(missing_ok=True)
-
 
 @contextmanager
-def announced(folder: DataFolder) -> Iterator[Announcement]:
-    """Announce an erasure for the time of the block. However that ends, a scrub is owed if need be."""
-    announcement = Announcement(folder)
+def announcing(folder: DataFolder) -> Iterator[Callable[[], None]]:
+    """
+    Yield what announces an erasure: it is to be called once it is known what goes, before any of it does.
+
+    Once it was called, a scrub is owed however the block ends. What is refused before owes nothing.
+    """
+    made: list[Announcement] = []
     try:
-        yield announcement
-    except Incorrect:
-        # Refused: nothing was changed.
-        announcement.withdraw()
-        raise
-    except BaseException:
-        announcement.owe()
-        raise
+        yield lambda: made.append(Announcement(folder))
+    finally:
+        for announcement in made:
+            announcement.owe()
 
 
 def is_owed(folder: DataFolder) -> bool:

@@ -9,7 +9,7 @@ comes later finds all of it done. Readers go on in their snapshots and see it be
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -86,15 +86,15 @@ _REACHED: Final = sa.text(
 
 
 async def carry_out(
-    db: Database, tenant: str, projector: Projector, request: ErasureRequest
+    db: Database, tenant: str, projector: Projector, request: ErasureRequest, announce: Callable[[], None]
 ) -> ErasureReport:
     """Erase what is asked; see `ledger.erase.erase`."""
     async with db.erasures.of(tenant):
-        return await _carry_out(db, tenant, projector, request)
+        return await _carry_out(db, tenant, projector, request, announce)
 
 
 async def _carry_out(
-    db: Database, tenant: str, projector: Projector, request: ErasureRequest
+    db: Database, tenant: str, projector: Projector, request: ErasureRequest, announce: Callable[[], None]
 ) -> ErasureReport:
     keys = await tenant_keys(db, tenant)
     subject = None if request.subject is None else unicodedata.normalize("NFC", request.subject).strip()
@@ -114,7 +114,8 @@ async def _carry_out(
             raise NotFound(what="tenant")
         # What was appended since: nothing more can be, for as long as this holds.
         await _fold(db, tenant, projector)
-        return await _Erasing(conn=conn, db=db, keys=keys, head=head).carry_out(request, subject, scan)
+        erasing = _Erasing(conn=conn, db=db, keys=keys, head=head, announce=announce)
+        return await erasing.carry_out(request, subject, scan)
 
 
 async def _fold(db: Database, tenant: str, projector: Projector) -> None:
@@ -149,6 +150,7 @@ class _Erasing:
     db: Database
     keys: TenantKeys
     head: int
+    announce: Callable[[], None]
 
     async def carry_out(self, request: ErasureRequest, subject: str | None, scan: Scan) -> ErasureReport:
         epochs = (await self.conn.execute(_HOLD_EPOCHS, self._bound())).all()
@@ -179,6 +181,7 @@ class _Erasing:
             return _nothing(going)
         drafts = erasure_drafts(erasure)
         units = await self.conn.scalar(_UNITS, self._bound(event_ids=list(going.event_ids)))
+        self.announce()
         receipt = await append_commands_within(self.conn, self.db, self.keys, drafts)
         await self._destroy(erasure, drafts, receipt)
         for piece in pieces.values():

@@ -10,6 +10,8 @@ until those are scrubbed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from contracts.erasures import ErasureReport, ErasureRequest
 from contracts.grants import Grant, Right
 from contracts.ports import Projector
@@ -21,7 +23,13 @@ __all__ = ["erase"]
 
 
 async def erase(
-    db: Database, tenant: str, projector: Projector, request: ErasureRequest, *, grant: Grant
+    db: Database,
+    tenant: str,
+    projector: Projector,
+    request: ErasureRequest,
+    *,
+    grant: Grant,
+    announce: Callable[[], None] = lambda: None,
 ) -> ErasureReport:
     """
     Erase events, or everything about a subject.
@@ -33,6 +41,8 @@ async def erase(
             known what is about the subject.
         request: What to erase.
         grant: What the caller may do.
+        announce: Called once, when it is known that something goes, and before any of it does: whatever
+            is raised after that may leave it erased. What is raised before changed nothing.
 
     Raises:
         NotFound: No such tenant, or no such event; nothing was changed.
@@ -44,4 +54,4 @@ async def erase(
         Unavailable: The database is down or busy; erase again.
     """
     check_right(grant, tenant, Right.ERASE)
-    return await carry_out(db, tenant, projector, request)
+    return await carry_out(db, tenant, projector, request, announce)
