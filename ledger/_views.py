@@ -112,6 +112,8 @@ async def unpin_view(db: Database, tenant: str, name: str) -> PinnedView:
     table = _tables.pinned_view
     gone = sa.delete(table).where(table.c.tenant == tenant, table.c.name == name).returning(table)
     async with db.tenant(tenant) as conn:
+        # One at a time: whoever pins the name looks at what stands under it.
+        await conn.execute(_LOCK, {"tenant": tenant})
         row = (await conn.execute(gone)).one_or_none()
     if row is None:
         raise NotFound(what="view")
