@@ -13,13 +13,14 @@ import csv
 import gzip
 import io
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -33,6 +34,7 @@ from echoplane._failures import refusal
 STREAM: Final = "vintages"
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 _GZIP: Final = b"\x1f\x8b"
+_NUMBER: Final = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class Period(StrEnum):
@@ -132,9 +134,10 @@ def read_vintages(path: Path, columns: Columns, *, period: Period, source: str) 
         BadRequest: It cannot be read; names the line.
         LimitExceeded: It has more than `VINTAGE_ROWS_MAX` rows.
     """
-    by_time: dict[KnownAt, list[dict[str, object]]] = defaultdict(list)
+    by_time: dict[KnownAt, list[dict[str, Any]]] = defaultdict(list)
+    by_relation: dict[str, list[dict[str, Any]]] = defaultdict(list)
     rows: dict[KnownAt, int] = defaultdict(int)
-    said: list[tuple[KnownAt, str, str, str, object]] = []
+    said: list[tuple[KnownAt, dict[str, Any]]] = []
     for number, row in _rows(path, columns):
         where = f"{path.name}, line {number}"
         known = KnownAt(_term(row[columns.known], where=f"{where}, {columns.known}").first)
@@ -144,12 +147,15 @@ def read_vintages(path: Path, columns: Columns, *, period: Period, source: str) 
         rows[known] += 1
         for column, relation in columns.values.items():
             if row[column].strip():
-                value = _value(row[column])
-                said.append((known, entity, relation, format_instant(start), value))
-                by_time[known].append({
-                    "entity": entity, "relation": relation, "value": value,
+                claim: dict[str, Any] = {
+                    "entity": entity, "relation": relation, "value": row[column].strip(),
                     "valid": {"from": format_instant(start), "to": format_instant(_end(start, period))},
-                })  # fmt: skip
+                }  # fmt: skip
+                by_time[known].append(claim)
+                by_relation[relation].append(claim)
+                said.append((known, claim))
+    for claims in by_relation.values():
+        _as_numbers(claims)
     publications = tuple(
         Publication(
             at=known,
@@ -192,18 +198,23 @@ def _term(text: str, *, where: str) -> Term:
     return parse_term(text.strip(), field=where)
 
 
-def _value(text: str) -> object:
-    """A number as a number, anything else as text."""
-    text = text.strip()
+def _as_numbers(claims: Sequence[dict[str, Any]]) -> None:
+    """Read the values of a relation as numbers if all of them are; else each stays the text that it is."""
+    numbers = [_number(claim["value"]) for claim in claims]
+    if None not in numbers:
+        for claim, number in zip(claims, numbers, strict=True):
+            claim["value"] = number
+
+
+def _number(text: str) -> float | None:
+    # As it is written everywhere: `007` is a name, and what Python reads of `1_000` nobody wrote.
+    if _NUMBER.fullmatch(text) is None:
+        return None
     try:
         return int(text)
     except ValueError:
-        pass
-    try:
         number = float(text)
-    except ValueError:
-        return text
-    return number if math.isfinite(number) else text
+        return number if math.isfinite(number) else None
 
 
 def _end(start: datetime, period: Period) -> datetime:
@@ -215,7 +226,7 @@ def _end(start: datetime, period: Period) -> datetime:
 
 
 def _drafts(
-    known: KnownAt, claims: Sequence[dict[str, object]], *, source: str, where: str
+    known: KnownAt, claims: Sequence[dict[str, Any]], *, source: str, where: str
 ) -> tuple[EventDraft, ...]:
     """The events of one commit: as few as hold its claims."""
     if len(claims) > CLAIMS_MAX * APPEND_EVENTS_MAX:
@@ -234,13 +245,13 @@ def _drafts(
         raise refusal(error, where=f"{where}, published {at}") from error
 
 
-def _repeated(said: list[tuple[KnownAt, str, str, str, object]]) -> int:
+def _repeated(said: Sequence[tuple[KnownAt, Mapping[str, Any]]]) -> int:
     newest: dict[tuple[str, str, str], object] = {}
     count = 0
-    for _, entity, relation, start, value in sorted(said, key=lambda one: one[0]):
-        key = (entity, relation, start)
-        count += key in newest and newest[key] == value
-        newest[key] = value
+    for _, claim in sorted(said, key=lambda one: one[0]):
+        key = (claim["entity"], claim["relation"], claim["valid"]["from"])
+        count += key in newest and newest[key] == claim["value"]
+        newest[key] = claim["value"]
     return count
 
 

@@ -8,8 +8,10 @@ import json
 import pytest
 
 from contracts.errors import BadRequest
+from echoplane._cli_vintages import _contracts
 from echoplane._import_armar7 import read_armar7
 from echoplane._import_locomo import read_locomo
+from echoplane._import_vintages import Period, parse_columns, read_vintages
 
 SAMPLE = {
     "sample_id": "conv-77",
@@ -155,3 +157,25 @@ def test_each_day_of_the_robot_is_a_stream(tmp_path):
 def test_a_step_of_another_form_is_refused_by_its_line(tmp_path, change):
     with pytest.raises(BadRequest, match="line 2"):
         read_armar7(armar7(tmp_path, STEP, STEP | change))
+
+
+# --- vintages ------------------------------------------------------------------------------------
+
+
+def vintages(tmp_path, *values):
+    path = tmp_path / "table.csv"
+    rows = [f"2024-01,2024-02-{day:02},{value}" for day, value in enumerate(values, start=1)]
+    path.write_text("\n".join(["time,published,index", *rows]), encoding="utf-8")
+    columns = parse_columns("valid=time,known=published,value=index", entity="gdp", relation=None)
+    read = read_vintages(path, columns, period=Period.MONTH, source="office")
+    (contract,) = _contracts(read, unit=None)
+    return contract.value_type, [one.drafts[0].claims[0].value for one in read.publications]
+
+
+def test_a_column_of_numbers_is_read_as_numbers(tmp_path):
+    assert vintages(tmp_path, "1", " -2.5", "3e2", "0") == ("number", [1, -2.5, 300.0, 0])
+
+
+@pytest.mark.parametrize("other", ["n/a", "1_000", "007", "٣", "nan", "1e999"])
+def test_one_value_that_is_no_number_leaves_all_the_text_that_they_are(tmp_path, other):
+    assert vintages(tmp_path, "1", other) == ("text", ["1", other])
