@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -167,7 +167,10 @@ class _Erasing:
         await scan_log(self.conn, self.keys, scan)
         await scan_recalls(self.conn, self.keys, scan)
         going, gone = await self._going(request, names, serving, scan)
-        if not going.event_ids and not gone:
+        contexts = recalls_going(scan.contexts, going.event_ids)
+        trails = recalls_going(scan.trails, going.event_ids)
+        # Of a subject that is in no event, or in none any more, questions may be left that name it.
+        if not (going.event_ids or gone or contexts or trails):
             return _nothing(going)
         touched = gone.union(going.event_ids)
         pieces = {
@@ -176,8 +179,9 @@ class _Erasing:
             )
             for row in epochs
         }
-        erasure = await self._erasure(going, names, pieces[serving.epoch], scan)
-        if not going.event_ids and not erasure.taken:
+        erasure = await self._erasure(going, names, pieces[serving.epoch])
+        erasure = replace(erasure, contexts=contexts, trails=trails)
+        if not (going.event_ids or erasure.taken or contexts or trails):
             return _nothing(going)
         drafts = erasure_drafts(erasure)
         units = await self.conn.scalar(_UNITS, self._bound(event_ids=list(going.event_ids)))
@@ -203,7 +207,7 @@ class _Erasing:
             asked = scan.named | about
         return await events_going(self.conn, self.keys, asked, scan), gone
 
-    async def _erasure(self, going: Going, names: frozenset[str], piece: Piece, scan: Scan) -> Erasure:
+    async def _erasure(self, going: Going, names: frozenset[str], piece: Piece) -> Erasure:
         veil = partial(veiled, self.keys)
         burial = Burial(
             replay=piece.replay(),
@@ -226,8 +230,8 @@ class _Erasing:
             subjects=tuple(sorted(map(veil, names))),
             taken=tuple((stone.position.event, stone.position.ordinal) for stone in [*hidden, *gone]),
             stones=tuple(map(form_of, stones)),
-            contexts=recalls_going(scan.contexts, going.event_ids),
-            trails=recalls_going(scan.trails, going.event_ids),
+            contexts=(),
+            trails=(),
         )
 
     async def _destroy(self, erasure: Erasure, drafts: Sequence[EventDraft], receipt: Receipt) -> None:

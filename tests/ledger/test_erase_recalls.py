@@ -9,7 +9,7 @@ import pytest
 from contracts.errors import ErasedMeanwhile
 from contracts.trails import Question, Trail
 from ledger import log
-from tests.ledger.erasing import claim, opened, said
+from tests.ledger.erasing import check, claim, opened, said
 from tests.ledger.recalls import store
 
 
@@ -120,6 +120,25 @@ async def test_a_context_whose_trails_are_all_gone_goes_with_what_it_cites(ledge
     assert isinstance(context, log.ErasedContext)
     assert context.erased_event_ids == (ledger.ids["e1"],)
     await ledger.intact()
+
+
+async def test_a_question_about_whom_no_event_names_goes_too_and_once(ledger):
+    await ledger.say(said("e1", claim("bob", "home", "Lyon")), said("e2", claim("ann", "home", "Graz")))
+    await ledger.erase(subject="bob")
+    question = Question(text="Where is Bob now?", budget_tokens=100, disclose_conflicts=False)
+    asked = await store(ledger.db, citing(ledger.ids["e2"]), question=question)
+
+    first = await ledger.erase(subject="bob")
+    second = await ledger.erase(subject="bob")
+
+    assert (first.erased, first.trails_count, first.contexts_count) == ((), 1, 0)
+    trail = await log.read_trail(ledger.db, "acme", asked.trail_id)
+    assert isinstance(trail, log.ErasedTrail)
+    assert trail.erased_by == first.event_id
+    assert second.event_id is None
+    assert (await ledger.ask("ann", "home")).value == "Graz"
+    await ledger.intact()
+    await check(ledger)
 
 
 async def test_an_answer_made_of_what_was_erased_meanwhile_is_not_stored(ledger):
