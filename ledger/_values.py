@@ -27,7 +27,12 @@ def _each_string(value: object, change: Callable[[str], str]) -> object:
         case list():
             return [_each_string(item, change) for item in value]
         case dict():
-            return {change(str(name)): _each_string(item, change) for name, item in value.items()}
+            names = [change(str(name)) for name in value]
+            if len(set(names)) < len(names):
+                # Two members that would be one stay two: else one would be lost, and which by chance.
+                names = list(value)
+            items = [_each_string(item, change) for item in value.values()]
+            return dict(zip(names, items, strict=True))
         case _:
             return value
 

@@ -328,3 +328,13 @@ def test_in_which_order_values_come_changes_no_form(values, contract, chance):
     again = {index: normals.of(value, contract) for index, value in shuffled}
 
     assert [again[index] for index in range(len(values))] == forms
+
+
+def test_members_whose_names_are_spelt_alike_are_all_kept_in_any_order():
+    one, other = spelt_form({"a": 1, "a ": 2}, "nfc_trim"), spelt_form({"a ": 2, "a": 1}, "nfc_trim")
+
+    assert one == other
+    assert (
+        len({one, *(spelt_form(value, "nfc_trim") for value in ({"a": 1}, {"a": 2}, {"a": 2, "a ": 1}))}) == 4
+    )
+    assert spelt_form({"b ": "x "}, "nfc_trim") == spelt_form({"b": "x"}, "nfc_trim")
