@@ -158,6 +158,11 @@ class RunningPlane:
         assert found is not None
         return found
 
+    def redis_pid(self) -> int:
+        found = asyncio.run(find_redis(self.folder))
+        assert found is not None
+        return found.pid
+
     def has_redis(self) -> bool:
         return asyncio.run(find_redis(self.folder)) is not None
 
