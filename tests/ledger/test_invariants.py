@@ -13,10 +13,9 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.claims import ProjectedClaim
 from contracts.contexts import Mark
 from contracts.errors import Poisoned
-from contracts.events import ClaimDraft, Stance
+from contracts.events import Stance
 from contracts.grants import LOCAL_GRANT
 from contracts.proposals import Candidate, Operation, Plan
 from contracts.relations import OTHERS
@@ -31,6 +30,7 @@ from ledger.closure import close
 from ledger.resolve import resolve_many
 from ledger.write import begin_epoch, fold
 from tests.ledger.examples import examples
+from tests.ledger.projectors import Dies, Newer
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, START, claims_in, instant, instants_of, logs
 from tests.ledger.scenario_logs import PlainProjector
 from tests.ledger.told_logs import NAMES, Told
@@ -53,30 +53,6 @@ def told_all(ledger, commits, *, hours=12) -> Told:
 
 
 PEOPLE = [("ann", "user"), ("bob", "user"), ("r1", "sensor"), ("r2", "sensor")]
-
-
-class Dies(PlainProjector):
-    """Fails on every third event that it is given, and not on the one after."""
-
-    def __init__(self) -> None:
-        self.given = 0
-
-    def project(self, event):
-        self.given += 1
-        if self.given % 3 == 0:
-            raise ConnectionError("it was killed")
-        return super().project(event)
-
-
-class Newer(PlainProjector):
-    """Reads one claim more out of each event."""
-
-    version = "plain-2"
-
-    def project(self, event):
-        found = list(super().project(event))
-        draft = ClaimDraft.model_validate({"entity": "box", "relation": "seen", "value": "yes"})
-        return [*found, ProjectedClaim(ordinal=9, draft=draft, stance=Stance.ASSERT, spans=())]
 
 
 @examples(4)
