@@ -79,10 +79,11 @@ class _Pair:
 
     @property
     def is_self(self) -> bool:
-        """Whether an operator states it, or both of its entities do."""
-        if any(entry.claim.source.actor_class == OPERATOR for entry in self.side.carriers):
+        """Whether an operator states it, or both of its entities do; nobody states what he derives."""
+        stated = [entry for entry in self.side.carriers if not entry.is_derived]
+        if any(entry.source_class == OPERATOR for entry in stated):
             return True
-        return {self.one, self.other} <= {entry.claim.source.actor_id for entry in self.side.carriers}
+        return {self.one, self.other} <= {entry.actor_id for entry in stated}
 
 
 def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:

@@ -53,8 +53,10 @@ class Oracle(Said):
                 found[pair] = kinds.pop()
                 carriers = sides[found[pair]]
                 ranks[pair] = min(self._rank(i) for i in carriers)
-                said_by[pair] = sources = {i.claim.source.actor_id for i in carriers}
-                if set(pair) <= sources or any(i.claim.source.actor_class == "operator" for i in carriers):
+                said_by[pair] = {i.source for i in carriers}
+                # A claim counts with the source and class of what it corrected, and `derived` is no other.
+                stated = [i for i in carriers if i.granted != "derived"]
+                if set(pair) <= {i.source for i in stated} or any(i.granted == "operator" for i in stated):
                     strong.add(pair)
         edges = {pair for pair, kind in found.items() if kind == "same_as"}
         for component in self._components(edges):

@@ -176,7 +176,9 @@ def an_event(
         stance = draw(st.sampled_from(["assert", "assert", "assert", "end", "retract"]))
         claim = {"entity": one, "relation": relation, "value": other, "stance": stance}
         if derived and known and draw(st.booleans()):
-            event |= {"kind": "derivation", "actor": {"id": "worker", "class": "derived"}}
+            # Whoever derives counts as `derived`, whatever class he was granted.
+            actor, actor_class = draw(st.sampled_from([*ACTORS, ("worker", "derived")]))
+            event |= {"kind": "derivation", "actor": {"id": actor, "class": actor_class}}
             claim |= {"stance": "assert", "inputs": draw(st.lists(references(known), min_size=1, max_size=2))}
         event["claims"] = [claim]
     else:

@@ -76,3 +76,17 @@ async def test_who_is_one_by_an_operators_word_speaks_under_either_name(ledger):
     await ledger.say(said("n", claim("ann", "same_as", "annie"), **OPERATOR))
 
     assert await values(ledger) == "Lyon"
+
+
+@pytest.mark.parametrize("actor", [OPERATOR, {"actor": "ann"}])
+async def test_nobody_is_one_with_another_by_what_somebody_derived(ledger, actor):
+    await homes(ledger, actor="ann")
+    await ledger.say(said("g", claim("mallory", "home", "Gotham", **since(3)), actor="mallory"))
+    pair = claim("mallory", "same_as", "ann", inputs=[{"source_event_id": "g"}])
+    await ledger.say(said("m", pair, kind="derivation", **actor))
+    # Had it been stated, Mallory would now be heard about Ann as herself.
+    await ledger.say(said("h", claim("ann", "home", "Hell", **since(4)), actor="mallory"))
+    if actor != OPERATOR:
+        await ledger.say(said("n", claim("mallory", "same_as", "ann"), actor="mallory"))
+
+    assert await values(ledger) == ({"Lyon", "Gotham"} if actor == OPERATOR else "Boston")
