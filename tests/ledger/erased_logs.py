@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
@@ -47,6 +48,32 @@ def erasing_logs(draw: st.DrawFn, **options: Any) -> tuple[Any, list[Erasure]]:
                 going = draw(st.sets(st.sampled_from(said), min_size=1, max_size=2))
                 erasures.append(Erasure(commit=len(mixed), events=frozenset(going)))
     return mixed, erasures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall:
+    """A question and its answer, stored right after a commit: whom each names, what the answer cites."""
+
+    commit: int
+    asked: str | None
+    answered: str | None
+    cited: frozenset[str]
+
+
+@st.composite
+def recalling_logs(draw: st.DrawFn, **options: Any) -> tuple[Any, list[Erasure], list[Recall]]:
+    """As `erasing_logs`, with questions in between, about whom is erased or not, before or after."""
+    commits, erasures = draw(erasing_logs(**options))
+    said: list[str] = []
+    recalls: list[Recall] = []
+    names = st.sampled_from([None, *ENTITIES, "bob"])
+    for number, events in enumerate(commits, start=1):
+        said += [event["source_event_id"] for event in events]
+        for _ in range(draw(st.integers(0, 2))):
+            cited = draw(st.sets(st.sampled_from(said), max_size=2))
+            one = Recall(commit=number, asked=draw(names), answered=draw(names), cited=frozenset(cited))
+            recalls.append(one)
+    return commits, erasures, recalls
 
 
 def left_after(

@@ -6,18 +6,24 @@ Every answer at every cut is the oracle's, and every cell follows from what is l
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import log
+from contracts.errors import ErasedMeanwhile
+from contracts.trails import Question
+from ledger import _tables, log
 from ledger.resolve import verify_cells
 from ledger.write import verify_claims
-from tests.ledger.erased_logs import erasing_logs
+from tests.ledger.erased_logs import erasing_logs, recalling_logs
 from tests.ledger.examples import examples
 from tests.ledger.random_logs import START
+from tests.ledger.recalls import PROPOSAL, store
 from tests.ledger.scenario_logs import PlainProjector
 from tests.ledger.told_logs import Told
 
@@ -70,3 +76,63 @@ def test_derived_claims_are_folded_anew_as_they_were_erased(many_tenants, drawn,
 @given(erasing_logs(relations=("home", "tags", "boss"), identity=True), batches)
 def test_merged_entities_are_folded_anew_as_they_were_erased(many_tenants, drawn, batch):
     check(many_tenants, drawn, batch, ["home", "tags", "boss"])
+
+
+async def recall_of(told, recall, gone, number):
+    """Store a recall; None where it cites what is gone, which is refused."""
+    lines = [event_id for event_id, name in told.ids.items() if name in recall.cited]
+    form = {"lines": lines, "about": recall.answered, "number": number}
+    question = Question(text=f"Where is {recall.asked}?", budget_tokens=100, disclose_conflicts=False)
+    proposal = replace(PROPOSAL, plan=replace(PROPOSAL.plan, entities=()), keys=())
+    made = store(
+        told.ledger.db, json.dumps(form).encode(), tenant=told.tenant, question=question, proposal=proposal
+    )
+    if gone.isdisjoint(lines):
+        return await made
+    with pytest.raises(ErasedMeanwhile):
+        await made
+    return None
+
+
+async def erased_in(told):
+    async with told.ledger.db.snapshot(told.tenant) as conn:
+        return set(await conn.scalars(sa.select(_tables.erased.c.event_id)))
+
+
+async def is_gone(told, trail):
+    """Whether a recall's trail and its context are erased."""
+    read = await log.read_trail(told.ledger.db, told.tenant, trail.trail_id)
+    built = await log.read_context(told.ledger.db, told.tenant, trail.context_hash)
+    return isinstance(read, log.ErasedTrail), isinstance(built, log.ErasedContext)
+
+
+@examples(5)
+@given(recalling_logs(relations=("home",)))
+def test_recalls_go_that_cite_what_goes_later_or_name_who_does_and_no_others(many_tenants, drawn):
+    commits, erasures, recalls = drawn
+    told = Told(many_tenants, ["home"])
+    erased = {erasure.commit: erasure for erasure in erasures}
+    gone, stored, expected = set(), [], []
+    for number, events in enumerate(commits, start=1):
+        many_tenants.clock.now = START + timedelta(days=3, hours=12 * number)
+        if number in erased:
+            told.erase(events=erased[number].events, subject=erased[number].subject)
+            gone = many_tenants.run(erased_in(told))
+            names = {told.ids[event_id] for event_id in gone}
+            for one, (recall, _) in zip(expected, stored, strict=True):
+                subject = erased[number].subject
+                one[0] |= subject is not None and recall.asked == subject
+                one[1] |= not names.isdisjoint(recall.cited) or (
+                    subject is not None and recall.answered == subject
+                )
+        else:
+            told.say(events)
+        for recall in recalls:
+            if recall.commit == number:
+                trail = many_tenants.run(recall_of(told, recall, gone, len(stored)))
+                if trail is not None:
+                    stored.append((recall, trail))
+                    expected.append([False, False])
+
+    assert [list(many_tenants.run(is_gone(told, trail))) for _, trail in stored] == expected
+    assert many_tenants.run(log.verify(many_tenants.db, told.tenant)).problems == ()
