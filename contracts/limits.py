@@ -32,6 +32,8 @@ STREAM_EVENTS_MAX: Final = 2**53 - 1
 """Events of one stream: what every JSON reader can count."""
 APPEND_BYTES_MAX: Final = 16 * EVENT_BYTES_MAX
 APPEND_REFERENCES_MAX: Final = 16 * EVENT_REFERENCES_MAX
+APPEND_CHECKS_MAX: Final = 1_048_576
+"""Values, lists and objects times schemas, of all values of one append that have a schema."""
 NAMED_CLAIMS_MAX: Final = 10_000
 """Targets and claims that are looked at to tell what values of one append are about."""
 
@@ -57,6 +59,8 @@ SCHEMA_PARTS_MAX: Final = 256
 """Schemas in it, each counted wherever a reference puts it."""
 JSON_PARTS_MAX: Final = 512
 """Values, lists and objects in one value of type json."""
+JSON_CHECKS_MAX: Final = 16_384
+"""Values, lists and objects in it times schemas in its contract's."""
 
 # --- one erasure -----------------------------------------------------------------------------
 ERASED_EVENTS_MAX: Final = 10_000
@@ -143,6 +147,9 @@ assert TARGETS_MAX < EVENT_REFERENCES_MAX <= APPEND_REFERENCES_MAX
 assert VALUE_BYTES_MAX < EVENT_BYTES_MAX
 # A contract is stored as text in a value, where each quotation mark takes two bytes.
 assert 2 * SCHEMA_BYTES_MAX < VALUE_BYTES_MAX
+# Any value fits a schema of some size, and any schema a value.
+assert JSON_PARTS_MAX < JSON_CHECKS_MAX
+assert SCHEMA_PARTS_MAX < JSON_CHECKS_MAX
 assert UNIT_CHARACTERS_MAX < NUMBER_CHARACTERS_MAX
 assert BUDGET_DEFAULT_TOKENS <= BUDGET_TOKENS_MAX
 assert WAIT_DEFAULT_MS <= WAIT_MS_MAX

@@ -11,6 +11,7 @@ log behind it. A claim that is wrong in another epoch, or was read out of a text
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,8 +19,9 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.errors import IntegrityFault, NotFound, WrongValue
-from contracts.events import COMMAND_KINDS, ClaimDraft, Event, EventDraft, Stance, TargetDraft
+from contracts.errors import IntegrityFault, LimitExceeded, NotFound, WrongValue
+from contracts.events import COMMAND_KINDS, Event, EventDraft, Stance, TargetDraft
+from contracts.limits import APPEND_CHECKS_MAX
 from contracts.relations import RelationContract
 from contracts.values import NotOfType, expected
 from ledger._database import TENANTS_CACHED_MAX, Database
@@ -29,6 +31,7 @@ from ledger._named import Named
 from ledger._read import read_events_by_id
 from ledger._registrations import registration_in
 from ledger._relations import Contracts, contract_of, relation_seal
+from ledger._schemas import checks_of
 from ledger._values import normal_form, takes
 
 _SERVING: Final = sa.text(
@@ -151,24 +154,30 @@ async def hold(drafts: Sequence[EventDraft], contracts: Contracts, named: Named)
     """
     if not contracts.registered:
         return
+    checks = _Checks()
     for index, draft in enumerate(drafts):
         if not holds_values(draft):
             continue
         for ordinal, claim in enumerate(draft.claims):
             place = f"events[{index}].claims[{ordinal}].value"
             if claim.value is not None and claim.relation is not None:
-                _check(claim.value, [contracts.of(claim.relation)], place)
+                await checks.hold(claim.value, [contracts.of(claim.relation)], place)
             elif claim.value is not None:
                 # A correction, retraction or dispute of what its targets are on.
                 found = await named.by(claim.targets or draft.targets, index)
-                _check(claim.value, [contracts.of(relation) for relation in found.relations], place)
+                await checks.hold(
+                    claim.value, [contracts.of(relation) for relation in found.relations], place
+                )
             elif claim.relation is not None and draft.stance_of(claim) == Stance.CORRECT:
-                await _check_moved(claim, draft, contracts, named, place=place, index=index)
+                # A correction of the key alone takes the target's value with it: the relation must take it.
+                only = (await named.by(claim.targets or draft.targets, index)).only
+                if only is not None and only.relation != claim.relation and only.value is not None:
+                    await checks.hold(only.value, [contracts.of(claim.relation)], place)
         for path, target in targets_of(draft):
             if target.value is not None:
                 relations = await _relations_of(target, named, index)
                 held = [contracts.of(relation) for relation in relations]
-                _check(target.value, held, f"events[{index}].{path}.value")
+                await checks.hold(target.value, held, f"events[{index}].{path}.value")
 
 
 async def _relations_of(target: TargetDraft, named: Named, index: int) -> Sequence[str]:
@@ -177,18 +186,31 @@ async def _relations_of(target: TargetDraft, named: Named, index: int) -> Sequen
     return (await named.by([target], index)).relations
 
 
-async def _check_moved(
-    claim: ClaimDraft, draft: EventDraft, contracts: Contracts, named: Named, *, place: str, index: int
-) -> None:
-    """A correction of the key alone takes the target's value with it, to a relation that must take it."""
-    relation = claim.relation or ""
-    found = await named.by(claim.targets or draft.targets, index)
-    if found.only is not None and found.only.relation != relation and found.only.value is not None:
-        _check(found.only.value, [contracts.of(relation)], place)
+class _Checks:
+    """Holds the values of one append against contracts, as often as `APPEND_CHECKS_MAX` allows."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    async def hold(self, value: object, held: Sequence[RelationContract], place: str) -> None:
+        """
+        Refuse a value that none of the relations takes which it may be meant for; if there is any.
+
+        Raises:
+            WrongValue: None of them takes it.
+            LimitExceeded: The append holds too much that takes long to check.
+        """
+        schemas = [contract.schema for contract in held if contract.schema is not None]
+        if schemas:
+            self._count += sum(checks_of(value, schema) for schema in schemas)
+            if self._count > APPEND_CHECKS_MAX:
+                raise LimitExceeded(limit="APPEND_CHECKS_MAX", allowed=APPEND_CHECKS_MAX, given=self._count)
+            # Each may take a while: others have a turn between.
+            await asyncio.sleep(0)
+        _check(value, held, place)
 
 
 def _check(value: object, held: Sequence[RelationContract], place: str) -> None:
-    """Refuse a value that none of the relations takes which it may be meant for; if there is any."""
     if not held or any(takes(value, contract) for contract in held):
         return
     wanted = " or ".join(dict.fromkeys(expected(contract) for contract in held))

@@ -1,8 +1,8 @@
 """
 JSON Schemas of values: draft 2020-12, without what could fetch, never end or take for ever.
 
-A schema is checked once, when its contract is registered; then any value of `JSON_PARTS_MAX` parts is
-held against it in bounded time: parts of the value by schemas, each counted wherever it is referred to.
+A schema is checked once, when its contract is registered; then any value is held against it in bounded
+time: `JSON_CHECKS_MAX` parts of the value by schemas, each counted wherever it is referred to.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from contracts.limits import JSON_PARTS_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PARTS_MAX
+from contracts.limits import (
+    JSON_CHECKS_MAX,
+    JSON_PARTS_MAX,
+    SCHEMA_BYTES_MAX,
+    SCHEMA_DEPTH_MAX,
+    SCHEMA_PARTS_MAX,
+)
 from contracts.values import NotOfType
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, ValidationError
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -25,6 +31,7 @@ _DEFINITIONS: Final = "#/$defs/"
 _NAME: Final = re.compile(r"[\w.-]+")
 """Of a definition that is referred to: nothing that a JSON Pointer would read otherwise."""
 _SCHEMAS_CACHED_MAX: Final = 256
+_NAMED_VALUES_OF_A_PART: Final = 8
 _REFUSED: Final[Mapping[str, str]] = {
     "pattern": "no regular expression: one can run for ever",
     "patternProperties": "no regular expression: one can run for ever",
@@ -85,10 +92,14 @@ def follow(value: object, text: str) -> None:
     Raises:
         NotOfType: It does not follow it; names the place in the schema, not in the value.
     """
-    if sum(1 for _ in _pieces(value)) > JSON_PARTS_MAX:
+    count = _count(value)
+    if count > JSON_PARTS_MAX:
         raise NotOfType(f"holds more than {JSON_PARTS_MAX} values")
+    validator, parts = _validator(text)
+    if count * parts > JSON_CHECKS_MAX:
+        raise NotOfType(f"holds {count} values, to be held against {parts} schemas each: too many")
     try:
-        error = next(_validator(text).iter_errors(value), None)
+        error = next(validator.iter_errors(value), None)
     except (ArithmeticError, RecursionError) as failure:
         raise NotOfType("cannot be held against the schema") from failure
     if error is not None:
@@ -96,11 +107,47 @@ def follow(value: object, text: str) -> None:
         raise NotOfType(f"does not follow {place}")
 
 
-@lru_cache(maxsize=_SCHEMAS_CACHED_MAX)
-def _validator(text: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 — as above
+def checks_of(value: object, text: str) -> int:
+    """Return how often something in a value is held against something in a checked schema."""
+    return min(_count(value) * _validator(text)[1], JSON_CHECKS_MAX)
 
-    return Draft202012Validator(json.loads(text))
+
+def _count(value: object) -> int:
+    return sum(1 for _ in _pieces(value))
+
+
+@lru_cache(maxsize=_SCHEMAS_CACHED_MAX)
+def _validator(text: str) -> tuple[Draft202012Validator, int]:
+    """Return what holds values against a checked schema, and how many schemas that holds."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 — as above
+    from jsonschema.validators import extend  # noqa: PLC0415 — as above
+
+    schema = json.loads(text)
+    validator = extend(Draft202012Validator, {"uniqueItems": _unique})  # type: ignore[no-untyped-call]
+    return validator(schema), _parts(schema, schema.get("$defs", {}), {})
+
+
+def _unique(_validator: object, wanted: object, items: object, _schema: object) -> Iterator[ValidationError]:
+    """Hold a list against `uniqueItems` in one pass; the library's own compares all with all."""
+    from jsonschema import ValidationError  # noqa: PLC0415 — as above
+
+    if wanted is True and isinstance(items, list):
+        forms = {json.dumps(_counted(item), sort_keys=True) for item in items}
+        if len(forms) < len(items):
+            yield ValidationError("holds one item twice")
+
+
+def _counted(value: object) -> object:
+    """Return a value with whole numbers written alike: 1 and 1.0 are one."""
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case list():
+            return [_counted(item) for item in value]
+        case dict():
+            return {name: _counted(item) for name, item in value.items()}
+        case _:
+            return value
 
 
 def _depth(value: object) -> int:
@@ -137,6 +184,8 @@ def _parts(schema: Any, definitions: Mapping[str, Any], sizes: dict[str, int | N
     below += [each for keyword in _LISTED for each in schema.get(keyword, ())]
     below += [each for keyword in _NAMED for each in schema.get(keyword, {}).values()]
     count = 1 + sum(_parts(each, definitions, sizes) for each in below)
+    # One part for what takes about as long as one.
+    count += len(schema.get("enum", ())) // _NAMED_VALUES_OF_A_PART
     if "$defs" in schema and schema["$defs"] is not definitions:
         raise NotOfType("has `$defs` below its top")
     if "$ref" in schema:

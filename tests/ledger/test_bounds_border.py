@@ -7,7 +7,7 @@ import pytest
 from contracts import limits
 from contracts.errors import LimitExceeded
 from contracts.limits import EVENT_REFERENCES_MAX, TARGETS_MAX
-from ledger import _named
+from ledger import _border, _named
 from tests.ledger.typed import append, ask, claim, event, fold_all, refused, typed
 
 LEVELS = 6
@@ -101,3 +101,15 @@ async def test_and_together_in_one_append(db, monkeypatch):
         await append(db, own, own)
 
     assert (caught.value.limit, caught.value.given) == ("APPEND_REFERENCES_MAX", 12)
+
+
+async def test_values_with_a_schema_are_held_to_a_bound_for_all_of_an_append(db, monkeypatch):
+    # Each of the values holds three: itself and two items. The schema holds two.
+    monkeypatch.setattr(_border, "APPEND_CHECKS_MAX", 3 * 2 * 2)
+    await typed(db, "parts", "json", schema='{"items":{"type":"number"}}')
+
+    with pytest.raises(LimitExceeded) as caught:
+        await append(db, event(*[claim([1, 2], "parts")] * 3))
+
+    assert (caught.value.limit, caught.value.given) == ("APPEND_CHECKS_MAX", 18)
+    await append(db, event(*[claim([1, 2], "parts")] * 2))

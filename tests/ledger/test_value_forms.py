@@ -338,3 +338,35 @@ def test_members_whose_names_are_spelt_alike_are_all_kept_in_any_order():
         len({one, *(spelt_form(value, "nfc_trim") for value in ({"a": 1}, {"a": 2}, {"a": 2, "a ": 1}))}) == 4
     )
     assert spelt_form({"b ": "x "}, "nfc_trim") == spelt_form({"b": "x"}, "nfc_trim")
+
+
+def test_a_large_value_is_not_held_against_a_large_schema():
+    many = json.dumps({"items": {"allOf": [{}] * 250}})
+    follow([1] * 60, many)
+
+    with pytest.raises(NotOfType, match="too many"):
+        follow([1] * 100, many)
+    # What is named counts too, if less.
+    check_schema(json.dumps({"enum": list(range(700))}))
+    with pytest.raises(NotOfType, match="too many"):
+        follow([1] * 500, json.dumps({"items": {"enum": list(range(700))}}))
+
+
+@pytest.mark.parametrize(("items", "is_unique"), [
+    ([1, 2, True, "1", None, [1], {"a": 1}], True),
+    ([1, 1.0], False),
+    ([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}], False),
+    ([False, 0], True),
+])  # fmt: skip
+def test_items_are_told_apart_in_one_pass_as_the_library_does(items, is_unique, monkeypatch):
+    compared = []
+    monkeypatch.setattr("jsonschema._keywords.uniq", compared.append)
+    schema = json.dumps({"uniqueItems": True})
+
+    if is_unique:
+        follow(items, schema)
+    else:
+        with pytest.raises(NotOfType, match="uniqueItems"):
+            follow(items, schema)
+
+    assert compared == []
