@@ -39,13 +39,14 @@ class Folding:
     """
     The state of one fold. Give it each commit in order, then read `lines` and `reached`.
 
-    `unplaced` are claims that found nothing to act on.
+    `unplaced` are claims that found nothing to act on, `read_whole` the keys of which every claim was read.
     """
 
     def __init__(self, reader: Reader, cells: Cells, contracts: Contracts) -> None:
         self.contracts = contracts
         self.reached = Reached(reader)
         self.unplaced: dict[str, Claim] = {}
+        self.read_whole: set[Key] = set()
         self._reader = reader
         self._cells = cells
         self._shelf = Shelf(cells)
@@ -299,6 +300,7 @@ class Folding:
         )
         for known in loaded:
             self._worlds[known] = joined
+        self.read_whole |= loaded
         return joined
 
     async def _piece(self, keys: set[Key], merges: Merges) -> tuple[dict[str, Claim], set[Key]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import sqlalchemy as sa
 
@@ -18,7 +18,7 @@ from contracts.events import COMMAND_KINDS, Event
 from contracts.limits import PAGE_EVENTS_MAX
 from contracts.ports import Projector
 from ledger import _tables
-from ledger._claims import row_of
+from ledger._claims import row_of, state_start
 from ledger._database import Database
 from ledger._decisions import skipped_in
 from ledger._keys import TenantKeys
@@ -29,6 +29,8 @@ from ledger._relations import Contracts
 from ledger._tenants import tenant_keys
 from ledger._world import Reader
 
+_Place: TypeAlias = tuple[int, int]
+_Row: TypeAlias = tuple[bytes, int | None]
 _EPOCHS: Final = sa.text(
     "SELECT epoch, commit, position, projector_version FROM epoch WHERE tenant = :tenant "
     "AND state <> 'dropped' ORDER BY epoch"
@@ -110,8 +112,8 @@ async def _check_epoch(reader: Reader, projector: Projector, problems: Problems,
 
 def _expected(
     events: Sequence[Event], keys: TenantKeys, contracts: Contracts, projector: Projector, *, epoch: int
-) -> dict[tuple[int, int], bytes]:
-    """Return the seal of every claim that the events hold, by position and ordinal."""
+) -> dict[_Place, _Row]:
+    """Return of every claim that the events hold its seal and where it is looked for, by its place."""
     claims = [
         claim
         for event in events
@@ -119,26 +121,29 @@ def _expected(
         for claim in claims_in(event, projector, keys=keys, epoch=epoch, contracts=contracts)
     ]
     return {
-        (claim.position.event, claim.position.ordinal): row_of(claim, tenant=keys.tenant, keys=keys)["seal"]
+        (claim.position.event, claim.position.ordinal): (
+            row_of(claim, tenant=keys.tenant, keys=keys)["seal"],
+            state_start(claim),
+        )
         for claim in claims
     }
 
 
-async def _stored(reader: Reader, *, after: int, until: int) -> dict[tuple[int, int], bytes]:
+async def _stored(reader: Reader, *, after: int, until: int) -> dict[_Place, _Row]:
     claim = _tables.claim
-    query = sa.select(claim.c.position, claim.c.ordinal, claim.c.seal).where(
+    query = sa.select(claim.c.position, claim.c.ordinal, claim.c.seal, claim.c.starts).where(
         claim.c.tenant == reader.keys.tenant,
         claim.c.epoch == reader.epoch,
         claim.c.position > after,
         claim.c.position <= until,
     )
     rows = await reader.conn.execute(query)
-    return {(row.position, row.ordinal): bytes(row.seal) for row in rows}
+    return {(row.position, row.ordinal): (bytes(row.seal), row.starts) for row in rows}
 
 
 def _compare(
-    expected: dict[tuple[int, int], bytes],
-    stored: dict[tuple[int, int], bytes],
+    expected: dict[_Place, _Row],
+    stored: dict[_Place, _Row],
     problems: Problems,
     *,
     epoch: int,

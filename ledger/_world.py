@@ -71,10 +71,11 @@ _BY_ID: Final = sa.text(
 )
 _STATES_AFTER: Final = sa.text(
     "SELECT k.place, c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), "  # noqa: S608
-    "CAST(:starts AS bigint[])) WITH ORDINALITY AS k(entity, relation, after, place) CROSS JOIN LATERAL ("
+    "CAST(:starts AS bigint[]), CAST(:most AS bigint[])) WITH ORDINALITY "
+    "AS k(entity, relation, after, most, place) CROSS JOIN LATERAL ("
     f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch AND c.entity = k.entity "
     "AND c.relation = k.relation AND c.starts > k.after AND c.commit <= :cut "
-    "ORDER BY c.starts, c.position, c.ordinal LIMIT :limit) AS c"
+    "ORDER BY c.starts, c.position, c.ordinal LIMIT k.most) AS c"
 )
 _IDENTITY: Final = sa.text(
     f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "  # noqa: S608
@@ -135,13 +136,18 @@ class Reader:
             return {}
         return {claim.claim_id: claim for claim in await self._claims(_BY_ID, claim_ids=wanted)}
 
-    async def states_after(self, wanted: Sequence[tuple[Key, int]], *, limit: int) -> list[list[Claim]]:
-        """Return, for each key and instant (microseconds), the first states that begin after it, in order."""
+    async def states_after(self, wanted: Sequence[tuple[Key, int, int]]) -> list[list[Claim]]:
+        """
+        Return states of keys that begin after an instant, in order: the first ones.
+
+        Args:
+            wanted: A key, an instant in microseconds, and how many at most, each time.
+        """
         parameters = self._bound(
-            entities=[key[0] for key, _ in wanted],
-            relations=[key[1] for key, _ in wanted],
-            starts=[start for _, start in wanted],
-            limit=limit,
+            entities=[key[0] for key, _, _ in wanted],
+            relations=[key[1] for key, _, _ in wanted],
+            starts=[start for _, start, _ in wanted],
+            most=[most for _, _, most in wanted],
         )
         found: list[list[Claim]] = [[] for _ in wanted]
         for row in (await self.conn.execute(_STATES_AFTER, parameters)).mappings():

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DataError, IntegrityError, ProgrammingError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.errors import NotFound, OtherProjector, Poisoned
@@ -36,6 +37,7 @@ from ledger._folded import add_tombstones, write_folded
 from ledger._folding import Folding
 from ledger._garbage import uncollected
 from ledger._grants import check_right
+from ledger._keys import TenantKeys
 from ledger._lease import CURSOR, FOLD_WAIT_SECONDS, begin_fold, end_overdue_folds, leased
 from ledger._poison import DeadLetter, Skipped, bury, dead_letters, error_name, forget_passed, skip_event
 from ledger._registrations import CONTRACT
@@ -95,7 +97,8 @@ class FoldReport:
     what the same call did for it after this.
 
     `unplaced` counts claims that found nothing to act on, or no input; `refused_contracts` those
-    that came after claims on their relation; `skipped` events that were passed over by decision.
+    that came after claims on their relation; `skipped` events that were passed over by decision;
+    `read_whole` keys of which every claim was read, because what was said did not follow from less.
     """
 
     tenant: str
@@ -107,6 +110,7 @@ class FoldReport:
     unplaced: int
     refused_contracts: int
     skipped: int
+    read_whole: int
     building: int | None
     built: FoldReport | None
 
@@ -241,7 +245,7 @@ async def _fold_singly(
                 cursor = await cursor_of(conn, folder.tenant, building)
             report = FoldReport(
                 tenant=folder.tenant, epoch=cursor.epoch, commit=cursor.commit, head=cursor.commit + 1,
-                events=events, claims=claims, unplaced=0, refused_contracts=0, skipped=0,
+                events=events, claims=claims, unplaced=0, refused_contracts=0, skipped=0, read_whole=0,
                 building=building, built=None,
             )  # fmt: skip
             position = await _culprit(folder, building=building, after=cursor.position)
@@ -306,16 +310,7 @@ async def _fold(
         )
         folding = Folding(reader, cells, contracts)
         count = await write_folded(reader, folding, await _apply(folding, batch, projected))
-        for commit, found in projected.items():
-            for contract in found.contracts:
-                await store_contract(conn, keys, contract, epoch=cursor.epoch, commit=commit)
-        await conn.execute(
-            _MOVE,
-            {
-                "tenant": tenant, "epoch": cursor.epoch, "commit": batch.commit, "position": batch.position,
-                "version": projector.version,
-            },
-        )  # fmt: skip
+        await _move(conn, keys, batch, projected, version=projector.version)
         took_over = (
             cursor.epoch == head.building
             and batch.commit >= head.commit
@@ -335,10 +330,22 @@ async def _fold(
         unplaced=len(folding.unplaced),
         refused_contracts=late,
         skipped=batch.passed,
+        read_whole=len(folding.read_whole),
         building=None if took_over else head.building,
         built=None,
     )
     return report, batch.poison
+
+
+async def _move(
+    conn: AsyncConnection, keys: TenantKeys, batch: Batch, projected: dict[int, Projected], *, version: str
+) -> None:
+    """Write the contracts that were found, and where the epoch now stands."""
+    for commit, found in projected.items():
+        for contract in found.contracts:
+            await store_contract(conn, keys, contract, epoch=batch.epoch, commit=commit)
+    moved = {"commit": batch.commit, "position": batch.position, "version": version}
+    await conn.execute(_MOVE, {"tenant": keys.tenant, "epoch": batch.epoch, **moved})
 
 
 def _refuse_other_version(cursor: Any, projector: Projector) -> None:  # noqa: ANN401 — a row

@@ -251,7 +251,7 @@ class _Worker:
                 "folded", epoch=one.epoch, commit=one.commit, head=one.head, events_count=one.events,
                 claims_count=one.claims, unplaced_count=one.unplaced, building=report.building,
                 refused_contracts_count=one.refused_contracts, skipped_count=one.skipped,
-                duration_ms=round((clock() - started) * 1_000),
+                read_whole_count=one.read_whole, duration_ms=round((clock() - started) * 1_000),
             )  # fmt: skip
         events = sum(one.events for one in done)
         self.events_max = next_batch(self.events_max, events=events, seconds=clock() - started)
