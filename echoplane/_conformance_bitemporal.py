@@ -329,10 +329,6 @@ def _values(rectangles: Iterable[Rectangle]) -> list[Rectangle]:
     return [one for one in rectangles if one.state in {"value", "conflict"}]
 
 
-def _covers(one: Rectangle, at: datetime) -> bool:
-    return (one.valid_from is None or one.valid_from <= at) and (one.valid_to is None or at < one.valid_to)
-
-
 def _clamped(one: Rectangle, start: datetime | None, end: datetime | None) -> Rectangle:
     starts = [at for at in (one.valid_from, start) if at is not None]
     ends = [at for at in (one.valid_to, end) if at is not None]

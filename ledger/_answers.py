@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Final
 
 from contracts.claims import Claim
 from contracts.limits import LISTED_CLAIMS_MAX
@@ -22,8 +21,6 @@ from contracts.views import View
 from ledger._court import KeyVerdict
 from ledger._decide import ENDED, Side, State, Verdict
 from ledger._entries import Entry
-
-_NO_CLAIMS: Final[tuple[Claim, ...]] = ()
 
 
 def answer_of(

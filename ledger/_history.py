@@ -64,8 +64,8 @@ class Rectangle:
     """
     What stood in `[valid_from, valid_to)` as known in commits `[known_from, known_to)`.
 
-    None is an open bound. `state` is value, conflict, ended, withdrawn or undetermined; `claims`
-    has one for each value. `part` tells the lines of a many-valued key or occurrences apart.
+    None is an open bound. `state` is value, conflict, ended, withdrawn, undetermined or erased;
+    `claims` has one for each value. `part` tells the lines of a many-valued key or occurrences apart.
     """
 
     relation: str

@@ -25,7 +25,12 @@ _SCRIPTS: Final[tuple[str, ...]] = (
 
 
 def upgrade() -> None:
-    """Add to the first schema; rows that are there stay as they are."""
+    """
+    Add to the first schema. The log stays as it is.
+
+    What was folded of it is emptied, and every epoch that serves folds its log again from the start. A
+    retired one is not folded again: it says nothing from then on.
+    """
     for name in _SCRIPTS:
         script = Path(__file__).with_name(name).read_text(encoding="utf-8")
         # No parameters: the driver would read the percent signs of a function body as placeholders.
