@@ -237,3 +237,29 @@ async def test_an_older_word_about_who_is_who_does_not_come_back(ledger):
     assert await ledger.reason("ann", "same_as") == MissingReason.ERASED
     assert isinstance(await ledger.ask("ann", "same_as", cut=1), ResolvedSet)
     await check(ledger)
+
+
+async def test_a_subject_is_found_however_its_name_is_composed_and_no_other_one(ledger):
+    composed, decomposed = "Jos\N{LATIN SMALL LETTER E WITH ACUTE}", "Jose\N{COMBINING ACUTE ACCENT}"
+    others = ["Jose", composed.lower(), f"{composed}\N{ZERO WIDTH JOINER}", "\U0001f916"]
+        "Jose",
+        "jos\N{LATIN SMALL LETTER E WITH ACUTE}",
+        f"{composed}\N{ZERO WIDTH JOINER}",
+        "\U0001f916",
+    ]
+    await ledger.say(said("e1", claim(decomposed, "home", "Lyon")))
+    await ledger.say(said("e2", claim("box", "place", "shelf"), subjects=[decomposed]))
+    await ledger.say(said("e3", claim(composed, "work", "Brightly")))
+    await ledger.say(*[said(f"o{number}", claim(name, "home", "Graz")) for number, name in enumerate(others)])
+
+    report = await ledger.erase(subject=f" {decomposed} ")
+
+    assert report.erased == tuple(ledger.ids[name] for name in ("e1", "e2", "e3"))
+    for name in others:
+        assert (await ledger.ask(name, "home")).value == "Graz"
+    # Names that are spelt otherwise are other entities: each is erased by its own.
+    for number, name in enumerate(others):
+        assert (await ledger.erase(subject=name)).erased == (ledger.ids[f"o{number}"],)
+    assert "Graz" not in await ledger.words()
+    await ledger.intact()
+    await check(ledger)
