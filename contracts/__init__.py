@@ -12,6 +12,7 @@ __all__ = [
     "answers",
     "claims",
     "contexts",
+    "dead_wire",
     "epoch_wire",
     "erasure_wire",
     "erasures",
