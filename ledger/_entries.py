@@ -178,12 +178,18 @@ def loses_to(entry: Entry, winners: Sequence[Entry], cardinality: Cardinality) -
         return False
     if cardinality == Cardinality.ONE:
         return True
+    by_id = cardinality == Cardinality.OCCURRENCE
+    if by_id and entry.occurrence is not None and any(w.occurrence == entry.occurrence for w in winners):
+        return True
     if entry.is_end:
-        return entry.normal is not None and any(entry.normal in winner.lineage for winner in stated)
-    ends = [winner for winner in winners if winner.is_end]
-    return any(end.normal is None or end.normal in entry.lineage for end in ends) or any(
-        winner.occurrence is not None and winner.occurrence == entry.occurrence for winner in stated
-    )
+        names_one = by_id and entry.occurrence is not None
+        return (
+            not names_one
+            and entry.normal is not None
+            and any(entry.normal in winner.lineage for winner in stated)
+        )
+    ends = [winner for winner in winners if winner.is_end and not (by_id and winner.occurrence is not None)]
+    return any(end.normal is None or end.normal in entry.lineage for end in ends)
 
 
 def withdrawn_throughout(entry: Entry) -> bool:

@@ -16,7 +16,7 @@ from ledger._decide import Standing
 from ledger._entries import Entry
 from ledger._intervals import intersection, union
 from ledger._live import timeline
-from ledger._occurrences import contains, identity_of_mention, is_witness
+from ledger._occurrences import contains, identity_of_mention, is_ended_by, is_witness
 from ledger._timeline import Segment
 
 
@@ -42,8 +42,12 @@ class LiveOccurrences:
         if entry.is_end:
             if old is None:
                 self._ends.append(entry)
-            named = self._mentions if entry.normal is None else self._parts_with.get(entry.normal, ())
-            self._touched.update(named)
+            if entry.occurrence is not None:
+                self._touched.update({identity_of_mention(entry)} & self._mentions.keys())
+            elif entry.normal is None:
+                self._touched.update(self._mentions)
+            else:
+                self._touched.update(self._parts_with.get(entry.normal, ()))
             return
         if old is None:
             part = self._part_of[id(entry)] = identity_of_mention(entry)
@@ -69,7 +73,7 @@ class LiveOccurrences:
         if not exact:
             return []
         lineage = frozenset[str]().union(*(entry.lineage for entry in exact))
-        ends = [end for end in self._ends if end.normal is None or end.normal in lineage]
+        ends = [end for end in self._ends if is_ended_by(end, part, lineage)]
         told = [self._standings[id(entry)] for entry in [*exact, *ends]]
         occurred = union(*(self._standings[id(entry)].cover for entry in exact))
         for teller in self._tellers(exact):

@@ -50,6 +50,13 @@ def _add_ends(members: dict[str, list[Entry]], entries: Sequence[Entry]) -> None
         line += [end for end in ends if end not in line and (end.normal is None or end.normal in lineage)]
 
 
+def is_ended_by(end: Entry, part: str, lineage: frozenset[str]) -> bool:
+    """Return whether an end is on an occurrence's line: one with a source's id on that one alone."""
+    if end.occurrence is not None:
+        return identity_of_mention(end) == part
+    return end.normal is None or end.normal in lineage
+
+
 def _in_order(line: list[Entry]) -> list[Entry]:
     return sorted(line, key=lambda entry: (entry.claim.position.event, entry.claim.position.ordinal))
 
@@ -65,15 +72,16 @@ def _by_occurrence(entries: Sequence[Entry], stand: Callable[[Entry], Standing])
     exact = {part: [entry for entry in line if id(entry) not in vague] for part, line in members.items()}
     exact = {part: line for part, line in exact.items() if line}
     lines: dict[str, list[Standing]] = {}
-    own = {part: list(line) for part, line in exact.items()}
-    _add_ends(own, entries)
-    for part, line in own.items():
+    ends = [entry for entry in entries if entry.is_end]
+    for part, mentions in exact.items():
+        lineage = frozenset[str]().union(*(entry.lineage for entry in mentions))
+        line = [*mentions, *(end for end in ends if is_ended_by(end, part, lineage))]
         told = [standings[id(entry)] for entry in _in_order(line)]
-        occurred = union(*(standings[id(entry)].cover for entry in exact[part] if not entry.is_end))
+        occurred = union(*(standings[id(entry)].cover for entry in mentions))
         told += [
             replace(standings[id(entry)], cover=intersection(standings[id(entry)].cover, occurred))
             for entry in live
-            if id(entry) in vague and _tells(entry, exact[part], standings)
+            if id(entry) in vague and _tells(entry, mentions, standings)
         ]
         lines[part] = told
     return lines

@@ -278,10 +278,14 @@ class Oracle(Said):
             if not vague(i):
                 name = i.occurrence or (i.value, i.start, i.stop)
                 lines.setdefault(name, _Line()).append(i)
-        for line in lines.values():
+        for name, line in lines.items():
             line.exact = list(line)
             own = set().union(*(i.values for i in line))
-            line += [i for i in items if i.end and (i.value is None or i.value in own)]
+            # An end with an id is of that occurrence alone: it is the identity of its line.
+            line += [
+                i for i in items
+                if i.end and (i.occurrence == name if i.occurrence else i.value is None or i.value in own)
+            ]  # fmt: skip
             line += [i for i in mentions if vague(i) and any(contains(i, j) for j in line.exact if j in live)]
         return lines
 

@@ -266,16 +266,26 @@ class Said(Ranked):
             said = [w for w in on_key if not w.end]
             if not on_key or (not item.end and item.value in {w.value for w in said}):
                 continue
-            if self._contract(item.relation).cardinality.value == "one":
+            cardinality = self._contract(item.relation).cardinality.value
+            if cardinality == "one" or (
+                cardinality == "occurrence"
+                and any(w.occurrence is not None and w.occurrence == item.occurrence for w in on_key)
+            ):
                 found.append(item)
             elif item.end:
+                if self._names_one(item):
+                    continue
                 if item.value is not None and any(item.value in w.values for w in said):
                     found.append(item)
-            elif any(w.value is None or w.value in item.values for w in on_key if w.end) or any(
-                w.occurrence is not None and w.occurrence == item.occurrence for w in said
+            elif any(
+                w.value is None or w.value in item.values for w in on_key if w.end and not self._names_one(w)
             ):
                 found.append(item)
         return found
+
+    def _names_one(self, end: Item) -> bool:
+        """Whether an end is of one occurrence, by its source's id."""
+        return end.occurrence is not None and self._contract(end.relation).cardinality.value == "occurrence"
 
     def _dispute(self, claim: Claim) -> None:
         if claim.targets:

@@ -109,7 +109,7 @@ def stated_claims(draw: st.DrawFn, known: list[dict[str, Any]], relations: list[
         claim |= draw(keys(relations))
     if stance == "assert" or (stance in {"end", "correct"} and draw(st.booleans())):
         claim["value"] = draw(st.sampled_from(values_of(claim.get("relation"))))
-    if claim.get("relation") == "visit" and stance == "assert" and draw(st.booleans()):
+    if claim.get("relation") == "visit" and stance in {"assert", "end"} and draw(st.booleans()):
         # Few ids and few sources: the same occurrence is told again and again.
         claim["occurrence_id"] = draw(st.sampled_from(["x", "x", "y"]))
     if stance in {"correct", "retract", "settle"}:
