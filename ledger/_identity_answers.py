@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.claims import Claim
 from contracts.identity import SAME_AS
-from contracts.limits import LISTED_CLAIMS_MAX
+from contracts.limits import LISTED_CLAIMS_MAX, LISTED_VALUES_MAX
 from contracts.relations import RelationContract
 from contracts.resolutions import KeyResolution, Missing, MissingReason, Resolution, Resolved, ResolvedSet
 from contracts.views import View
@@ -32,18 +32,20 @@ def identity_answer(
         resolution=_resolution(merges, entity, veil, relation),
         disputes=newest(questions),
         unplaced=(),
-        truncated=any(len(claims) > LISTED_CLAIMS_MAX for claims in (questions, *borne)),
+        truncated=any(len(claims) > LISTED_CLAIMS_MAX for claims in (questions, *borne))
+        or max(len(borne), len(merges.contested.get(entity, ()))) > LISTED_VALUES_MAX,
     )
 
 
 def _resolution(merges: Merges, entity: str, veil: str, relation: str) -> Resolution:
-    members = [_member(name, claims) for name, claims in _others(merges, entity, relation)]
+    others = _others(merges, entity, relation)
+    members = [_member(name, claims) for name, claims in others[:LISTED_VALUES_MAX]]
     conflicts = merges.contested.get(entity, ())
     if members or len(conflicts) > 1:
         return ResolvedSet(
             members=tuple(members),
-            disputed=conflicts,
-            members_count=len(members),
+            disputed=conflicts[:LISTED_VALUES_MAX],
+            members_count=len(others),
             disputed_count=len(conflicts),
         )
     if conflicts:

@@ -9,9 +9,14 @@ import pytest
 
 from contracts.claims import Claim, Position, Source, Validity, ValidityKind
 from contracts.events import Stance
-from contracts.times import KnownAt
-from ledger import _identity
+from contracts.identity import SAME_AS
+from contracts.relations import default_contract
+from contracts.resolutions import ResolvedSet
+from contracts.times import KnownAt, ValidAt
+from contracts.views import View
+from ledger import _identity, _identity_answers
 from ledger._identity import identity_of
+from ledger._identity_answers import identity_answer
 from ledger._relations import Contracts
 
 MANY = 40
@@ -92,3 +97,19 @@ def test_a_doubt_about_two_entities_is_of_neither():
 
     assert merges.members == {"a": ("a", "b"), "c": ("c", "d")}
     assert merges.questions("a") == ()
+
+
+def test_names_of_a_large_entity_are_listed_up_to_the_bound_and_all_counted(monkeypatch):
+    monkeypatch.setattr(_identity_answers, "LISTED_VALUES_MAX", 5)
+    merges = identity_of(
+        [said(number, f"a{number}", "a0") for number in range(1, 8)], Contracts(registered={})
+    )
+    view = View(valid_at=ValidAt(START), known_at=KnownAt(START), cut=7, epoch=1)
+
+    answer = identity_answer(
+        merges, view, entity="a0", veil="a0", relation=SAME_AS, contract=default_contract(SAME_AS)
+    )
+
+    assert isinstance(answer.resolution, ResolvedSet)
+    assert (len(answer.resolution.members), answer.resolution.members_count) == (5, 7)
+    assert answer.truncated
