@@ -2,7 +2,8 @@
 A worker as a process of its own, to be killed or to stop itself in the middle.
 
 Arguments: plane URL, relay URL, Redis URL, consumer, seconds of its lease (0: the usual), and how many
-events it projects before it stops itself, as a frozen machine would (-1: never).
+events it projects before it stops itself, as a frozen machine would (-1: never). The last two may be
+left out.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ def shorten(lease_seconds):
 
 
 async def main():
-    plane_url, relay_url, redis_url, consumer, lease_seconds, events_count = sys.argv[1:]
+    plane_url, relay_url, redis_url, consumer, lease_seconds, events_count = [*sys.argv[1:], "0", "-1"][:6]
     if float(lease_seconds):
         shorten(float(lease_seconds))
     stop = asyncio.Event()
