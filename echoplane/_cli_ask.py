@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from contracts import limits
-from contracts.read_wire import ResolveAnswer
+from contracts.read_wire import ClaimAnswer, ResolveAnswer
 from contracts.trails import Question
 from contracts.views import ViewRequest
 from contracts.wire import AskAnswer, ReplayAnswer
@@ -74,7 +74,7 @@ async def _ask(
     async with with_plane(settings, Role.DISCOVERY) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         request = await _reads.named(plane, tenant, view, request)
         # First: what is left to fold is folded while discovery loads its model.
         request = await plane.after_last_commit(tenant, request)
@@ -131,25 +131,33 @@ async def _resolve(
     async with with_plane(settings) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         request = await _reads.named(plane, tenant, view, request)
         return await plane.resolve(tenant, *key, await plane.after_last_commit(tenant, request))
 
 
 def _print_resolution(answer: ResolveAnswer) -> None:
     value = answer.value if answer.values is None else answer.values
-    print_line(f"{answer.outcome}: {answer.reason if answer.outcome == 'missing' else shown(value)}")
+    print_line(f"{answer.outcome}: {shown(value) if answer.outcome == 'resolved' else answer.reason}")
     for name, claims in (("stands on", answer.claims), ("superseded", answer.superseded)):
         for claim in claims:
-            print_line(
-                f"  {name:<10} {shown(claim.value):<24} {claim.source.id} ({claim.source.class_}), "
-                f"{claim.event}#{claim.ordinal}, commit {claim.commit}"
-            )
+            _print_claim(name, shown(claim.value), claim)
     for rival in answer.conflict:
-        print_line(f"  {'rival':<10} {shown(rival.value):<24} {rival.claim.source.id}, {rival.claim.event}")
-    for claim in answer.unplaced:
-        print_line(f"  {'unplaced':<10} {claim.stance}, {claim.source.id}, {claim.event}#{claim.ordinal}")
+        _print_claim("rival", "ended" if rival.ended else shown(rival.value), rival.claim)
+    for name, claims in (("disputed", answer.disputes), ("unplaced", answer.unplaced)):
+        for claim in claims:
+            said = claim.stance if claim.value is None else f"{claim.stance} {shown(claim.value)}"
+            _print_claim(name, said, claim)
+    if answer.truncated:
+        print_line("  there is more than is listed")
     print_line(f"  view       valid {answer.view.valid_at}, cut {answer.view.cut}, epoch {answer.view.epoch}")
+
+
+def _print_claim(name: str, said: str, claim: ClaimAnswer) -> None:
+    print_line(
+        f"  {name:<10} {said:<24} {claim.source.id} ({claim.source.class_}), "
+        f"{claim.event}#{claim.ordinal}, commit {claim.commit}"
+    )
 
 
 def replay(

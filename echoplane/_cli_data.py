@@ -58,7 +58,14 @@ def emit_file(
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
-    """Append events, each line its own commit. Nothing is written if a line is wrong."""
+    """
+    Append events, each line its own commit.
+
+    Nothing is written if a line is no event. What the log alone can refuse (a value against its
+    contract, a target that is not there) stops the file; the error says how many lines were written,
+    and lines with a source_event_id or idempotency_key are not doubled when the file is sent again.
+    With --atomic nothing is written whatever is wrong.
+    """
     settings = settings_for(data_dir)
     name = read_tenant(tenant)
     lines = read_lines(read_file(file))

@@ -50,7 +50,7 @@ async def _list(settings: Settings, tenant: str) -> DeadLettersAnswer:
     async with with_plane(settings) as plane:
         from echoplane._dead import dead  # noqa: PLC0415 - the ledger is slow to load
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         return await dead(plane, tenant)
 
 

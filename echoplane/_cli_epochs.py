@@ -43,7 +43,7 @@ async def _list(settings: Settings, tenant: str) -> EpochsAnswer:
     async with with_plane(settings) as plane:
         from echoplane._epochs import epochs  # noqa: PLC0415 - the ledger is slow to load
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         return await epochs(plane, tenant)
 
 
@@ -71,7 +71,7 @@ async def _rebuild(settings: Settings, tenant: str) -> tuple[RebuildAnswer, Epoc
     async with with_plane(settings) as plane:
         from echoplane import _epochs as cases  # noqa: PLC0415 - as above
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         begun = await cases.rebuild(plane, tenant, grant=LOCAL_GRANT, actor_id="operator")
         return begun, await cases.wait_serving(plane, tenant, begun.epoch)
 
@@ -108,5 +108,5 @@ async def _drop(settings: Settings, tenant: str, epoch: int) -> DropAnswer:
     async with with_plane(settings) as plane:
         from echoplane._epochs import drop  # noqa: PLC0415 - as above
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         return await drop(plane, tenant, epoch, grant=LOCAL_GRANT)

@@ -94,6 +94,8 @@ def report(error: EchoplaneError, *, as_json: bool) -> None:
         line = json.dumps(answer.model_dump(mode="json"), ensure_ascii=False)
     else:
         place = f"line {answer.error.details['line']}: " if "line" in answer.error.details else ""
-        line = f"echoplane: {place}{answer.error.message} [{answer.error.code}; {answer.error.act}]"
+        written = answer.error.details.get("written")
+        others = f"; {written} other lines were written" if written else ""
+        line = f"echoplane: {place}{answer.error.message}{others} [{answer.error.code}; {answer.error.act}]"
     sys.stderr.write(line + "\n")
     sys.stderr.flush()

@@ -110,7 +110,7 @@ async def _history(
     async with with_plane(settings) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         request = await _reads.named(plane, tenant, view, request)
         request = await plane.after_last_commit(tenant, request)
         return await _reads.history(plane, tenant, request, _reads.HistoryWanted(**wanted))
@@ -172,7 +172,7 @@ async def _diff(
     async with with_plane(settings) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         before, after = [await _reads.named(plane, tenant, name, request) for name, request in views]
         after = await plane.after_last_commit(tenant, after)
         return await _reads.diff(plane, tenant, before, after, _reads.DiffWanted(**wanted))
@@ -245,7 +245,7 @@ async def _join(
     async with with_plane(settings) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         request = await _reads.named(plane, tenant, view, request)
         request = await plane.after_last_commit(tenant, request)
         return await _reads.join(plane, tenant, request, _reads.JoinWanted(**wanted))

@@ -121,7 +121,7 @@ def list_relations(*, tenant: Tenant, data_dir: DataDir = None, json: Json = Fal
 
 async def _list(settings: Settings, tenant: str) -> list[ContractAnswer]:
     async with with_plane(settings) as plane:
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         return await plane.contracts(tenant)
 
 
@@ -145,7 +145,7 @@ def show_relation(
 
 async def _show(settings: Settings, tenant: str, relation: str) -> ContractAnswer:
     async with with_plane(settings) as plane:
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         return await plane.contract(tenant, relation)
 
 

@@ -70,7 +70,7 @@ async def _pin(settings: Settings, tenant: str, name: str, request: ViewRequest)
     async with with_plane(settings) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         request = await plane.after_last_commit(tenant, request)
         return await _reads.pin_view(plane, tenant, name, request)
 
@@ -86,7 +86,7 @@ async def _list(settings: Settings, tenant: str) -> list[PinnedViewAnswer]:
     async with with_plane(settings) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         return await _reads.list_views(plane, tenant)
 
 
@@ -100,7 +100,7 @@ async def _show(settings: Settings, tenant: str, name: str) -> PinnedViewAnswer:
     async with with_plane(settings) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         return await _reads.show_view(plane, tenant, name)
 
 
@@ -114,7 +114,7 @@ async def _remove(settings: Settings, tenant: str, name: str) -> PinnedViewAnswe
     async with with_plane(settings) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
 
-        await plane.make_tenant(tenant)
+        await plane.must_have(tenant)
         return await _reads.unpin_view(plane, tenant, name)
 
 

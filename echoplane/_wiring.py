@@ -15,7 +15,7 @@ from typing import Final
 
 from audit import replay
 from contracts.epoch_wire import RegisteredAnswer
-from contracts.errors import Unavailable
+from contracts.errors import NotFound, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant
 from contracts.read_wire import ResolveAnswer
@@ -94,6 +94,16 @@ class Plane:
 
     async def has_tenant(self, tenant: str) -> bool:
         return await ledger_log.tenant_exists(self.database, tenant)
+
+    async def must_have(self, tenant: str) -> None:
+        """
+        Refuse a tenant that is not there: whoever mistypes a name must not make one.
+
+        Raises:
+            NotFound: No such tenant.
+        """
+        if not await self.has_tenant(tenant):
+            raise NotFound(what="tenant")
 
     async def make_tenant(self, tenant: str) -> bool:
         """Make a tenant unless it is there; True if this call made it."""

@@ -6,7 +6,8 @@ import csv
 import gzip
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from contracts.times import KnownAt, ValidAt, parse_term
 from contracts.views import ViewRequest
 from echoplane._import_vintages import Period, Vintages, parse_columns, read_vintages, start_of
 from ledger import log
-from ledger.resolve import pin, resolve, timeline
+from ledger.resolve import Window, history, pin, resolve, timeline
 from ledger.write import fold, register_contract
 from projection import RuleProjector
 
@@ -87,6 +88,24 @@ async def found_at(
             ]
             assert len(here) <= 1
             found[entity, relation, valid, known] = here[0].claims[0].value if here else None
+    return found
+
+
+async def starts_of(
+    database: log.Database, tenant: str, entity: str, relation: str, *, days: Iterable[datetime]
+) -> set[tuple[datetime | None, KnownAt]]:
+    """Return where rectangles begin, in valid and in known time: what only repeated began none."""
+    found: set[tuple[datetime | None, KnownAt]] = set()
+    months = sorted({one.replace(day=1) for one in days})
+    async with database.snapshot(tenant) as conn:
+        keys = await log.tenant_keys(database, tenant, conn)
+        cut = (await log.head(conn)).commit
+        # A month at a time: the whole has more cells than one read gives.
+        for first, after in pairwise([*months, months[-1] + timedelta(days=31)]):
+            window = Window(valid_from=first, valid_to=after, known_from=None, known_to=None)
+            here = await history(conn, keys, entity, relation, epoch=1, cut=cut, window=window)
+            assert not here.truncated
+            found |= {(one.valid_from, one.known_from_at) for one in here.rectangles}
     return found
 
 

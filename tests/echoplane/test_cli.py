@@ -248,10 +248,27 @@ def test_import_says_what_came_in(run, tmp_path):
     assert (code, answer.events, answer.commit, answer.folded, answer.projection_failures) == (0, 1, 1, 1, 0)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("resolve", "Ann", "home"),
+        ("history", "Ann"),
+        ("diff", "Ann"),
+        ("relations", "list"),
+        ("views", "list"),
+    ],
+)
+def test_who_mistypes_a_tenant_makes_none(run, command):
+    for _ in range(2):
+        code, _, error = run(*command, "--tenant", "mistyped")
+        assert (code, error.code) == (2, "incorrect.not_found")
+
+
 def test_a_registered_contract_decides_and_is_shown(run, emit, tmp_path):
     path = tmp_path / "contract.json"
     path.write_text('{"relation": "boss", "authority": [["hr"], ["*"]]}', encoding="utf-8")
 
+    emit("firm", {"actor": {"id": "hr", "class": "user"}, "kind": "turn", "text": "Hello."})
     _, before, _ = run("relations", "show", "boss", "--tenant", "firm")
     code, out, _ = run("relations", "register", str(path), "--tenant", "firm")
     _, listed, _ = run("relations", "list", "--tenant", "firm")
