@@ -221,14 +221,21 @@ class Supervisor:
     async def _watch(self) -> None:
         """Bring back servers that died; end an ephemeral plane that nobody uses."""
         idle_since: float | None = None
+        was_missing = False
         clock = asyncio.get_running_loop().time
         while not self._stopping.is_set():
-            if not self._folder.run.is_dir():
+            if not self._holds_folder():
+                # Servers that were begun anew in its place meanwhile are ours to end, too.
+                self._look_at_servers()
                 # Deleted under us: a plane that nobody can find any more must not run on.
                 self._folder_gone = True
                 log.error("data_folder_gone")
                 return
-            if self._server_died():
+            died, is_missing = self._look_at_servers()
+            # A record that just went may be the first file of a folder that is being deleted: a server
+            # that is started then would make the folder anew. It is looked at once more before.
+            died, was_missing = died or (is_missing and was_missing), is_missing
+            if died:
                 log.warning("server_died")
                 try:
                     await ensure_servers(self._settings)
@@ -248,7 +255,18 @@ class Supervisor:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), WATCH_SECONDS)
 
-    def _server_died(self) -> bool:
+    def _holds_folder(self) -> bool:
+        """Return whether the lock that we hold is still the one of the data folder."""
+        if self._lock is None:
+            return self._folder.run.is_dir()
+        try:
+            found = (self._folder.run / SUPERVISOR_LOCK).stat()
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(found, os.fstat(self._lock))
+
+    def _look_at_servers(self) -> tuple[bool, bool]:
+        """Return whether a server died, and whether the record of one is missing."""
         embedded = []
         if self._settings.database_url is None:
             embedded.append("postgres")
@@ -256,7 +274,8 @@ class Supervisor:
             embedded.append("redis")
         records = [ProcessRecord.read(self._folder.run / f"{server}.json") for server in embedded]
         self._servers = tuple(record for record in records if record is not None) or self._servers
-        return any(record is None or not record.is_alive() for record in records)
+        is_missing = any(record is None for record in records)
+        return not is_missing and any(not record.is_alive() for record in records if record), is_missing
 
     async def _stop(self) -> None:
         self._stopping.set()

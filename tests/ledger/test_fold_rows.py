@@ -14,11 +14,12 @@ from sqlalchemy.exc import IntegrityError
 from contracts.errors import IntegrityFault
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
+from contracts.limits import FOLD_LEASE_SECONDS
 from ledger import log
 from ledger._arrays import binaries, instants, numbers, texts
 from ledger._canonical import canonical, parse
 from ledger._drafts import draft_json, draft_of
-from ledger._epochs import LOCK_TIMEOUT
+from ledger._lease import begin_fold
 from ledger._rows import CLAIMS_SENT, ClaimStream
 from ledger.write import fold
 from tests.ledger.random_logs import logs
@@ -128,8 +129,8 @@ async def test_a_fold_that_thinks_for_long_is_not_taken_for_one_left_alone(db):
     asked = sa.text("SHOW idle_in_transaction_session_timeout")
     async with db.tenant("acme") as conn:
         usual = await conn.scalar(asked)
-        await conn.execute(LOCK_TIMEOUT)
-        assert (usual, await conn.scalar(asked)) == ("1min", "10min")
+        await begin_fold(conn, wait_seconds=1)
+        assert (usual, await conn.scalar(asked)) == ("1min", f"{FOLD_LEASE_SECONDS}s")
 
     async with db.tenant("acme") as conn:
         assert await conn.scalar(asked) == usual
