@@ -225,15 +225,13 @@ class Supervisor:
         clock = asyncio.get_running_loop().time
         while not self._stopping.is_set():
             if not self._holds_folder():
-                # Servers that were begun anew in its place meanwhile are ours to end, too.
                 self._look_at_servers()
                 # Deleted under us: a plane that nobody can find any more must not run on.
                 self._folder_gone = True
                 log.error("data_folder_gone")
                 return
             died, is_missing = self._look_at_servers()
-            # A record that just went may be the first file of a folder that is being deleted: a server
-            # that is started then would make the folder anew. It is looked at once more before.
+            # A record that just went may be the first file of a folder that is being deleted.
             died, was_missing = died or (is_missing and was_missing), is_missing
             if died:
                 log.warning("server_died")
@@ -257,13 +255,8 @@ class Supervisor:
 
     def _holds_folder(self) -> bool:
         """Return whether the lock that we hold is still the one of the data folder."""
-        if self._lock is None:
-            return self._folder.run.is_dir()
-        try:
-            found = (self._folder.run / SUPERVISOR_LOCK).stat()
-        except FileNotFoundError:
-            return False
-        return os.path.samestat(found, os.fstat(self._lock))
+        path = self._folder.run / SUPERVISOR_LOCK
+        return path.exists() and (self._lock is None or os.path.samestat(path.stat(), os.fstat(self._lock)))
 
     def _look_at_servers(self) -> tuple[bool, bool]:
         """Return whether a server died, and whether the record of one is missing."""
