@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contracts.errors import BadRequest
 from contracts.times import format_instant
 from contracts.wire import EventsAnswer, FollowedAnswer
 from echoplane._present import event_answer
+from echoplane._requests import read_number
 from echoplane._wiring import Plane
 from ledger.log import FollowedCommit, read_commit, read_events, read_stream, tenant_keys
-
-_DIGITS_MAX = 16
 
 
 async def listed(
@@ -46,8 +44,4 @@ def last_seen(last_event_id: str | None, after_commit: int) -> int:
     Raises:
         BadRequest: A `Last-Event-ID` that we did not send.
     """
-    if last_event_id is None:
-        return after_commit
-    if not (last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) <= _DIGITS_MAX):
-        raise BadRequest(field="Last-Event-ID", reason="expected the number of a commit")
-    return int(last_event_id)
+    return after_commit if last_event_id is None else read_number(last_event_id, field="Last-Event-ID")

@@ -7,11 +7,10 @@ from typing import Final
 from fastapi import APIRouter, Depends, Request, Response
 
 from contracts.dead_wire import DeadLettersAnswer, RetryAnswer, SkipAnswer, SkipBody
-from contracts.errors import BadRequest
 from contracts.grants import LOCAL_GRANT, Right
 from echoplane._dead import dead, retry, skip
 from echoplane._http_calls import authorized, json_body, no_parameters, read_body
-from echoplane._requests import COMMIT_DIGITS_MAX
+from echoplane._requests import read_number
 from echoplane._wiring import Plane
 
 SKIP_BYTES_MAX: Final = 16_384
@@ -31,7 +30,7 @@ def add_dead(router: APIRouter, plane: Plane) -> None:
     async def retried(tenant: str, position: str, request: Request) -> RetryAnswer:
         """Try now to fold an event that stops a tenant."""
         grant = await authorized(plane, request, tenant, Right.OPERATOR)
-        return await retry(plane, tenant, read_position(position), grant=grant)
+        return await retry(plane, tenant, read_number(position, field="position"), grant=grant)
 
     @router.post(
         "/v1/{tenant}/dead/{position}/skip",
@@ -42,22 +41,10 @@ def add_dead(router: APIRouter, plane: Plane) -> None:
     async def skipped(tenant: str, position: str, request: Request, response: Response) -> SkipAnswer:
         """Decide, for good, that an event is passed over. 200 if that was decided before."""
         await authorized(plane, request, tenant, Right.OPERATOR)
-        at = read_position(position)
+        at = read_number(position, field="position")
         body = await read_body(request, SkipBody, bytes_max=SKIP_BYTES_MAX)
         # The right is checked above; the event is the plane's own, so no actor need be granted.
         answer = await skip(plane, tenant, at, reason=body.reason, grant=LOCAL_GRANT)
         if not answer.decided:
             response.status_code = 200
         return answer
-
-
-def read_position(text: str) -> int:
-    """
-    Return a position in the log.
-
-    Raises:
-        BadRequest: It is none.
-    """
-    if not (text.isascii() and text.isdecimal() and len(text) <= COMMIT_DIGITS_MAX):
-        raise BadRequest(field="position", reason="expected a number, such as 17")
-    return int(text)

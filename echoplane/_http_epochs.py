@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends, Request, Response
 
 from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer
-from contracts.errors import BadRequest
 from contracts.grants import LOCAL_GRANT, Right
 from echoplane._epochs import drop, epochs, rebuild
 from echoplane._http_calls import authorized, no_parameters
+from echoplane._requests import read_number
 from echoplane._wiring import Plane
 
 _DIGITS_MAX = 9
@@ -37,16 +37,5 @@ def add_epochs(router: APIRouter, plane: Plane) -> None:
     async def dropped(tenant: str, epoch: str, request: Request) -> DropAnswer:
         """Delete what a retired epoch made of the log; it can be neither asked nor replayed from then on."""
         await authorized(plane, request, tenant, Right.ADMIN)
-        return await drop(plane, tenant, read_epoch(epoch), grant=LOCAL_GRANT)
-
-
-def read_epoch(text: str) -> int:
-    """
-    Return the number of an epoch.
-
-    Raises:
-        BadRequest: It is none.
-    """
-    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
-        raise BadRequest(field="epoch", reason="expected a number, such as 1")
-    return int(text)
+        number = read_number(epoch, field="epoch", digits_max=_DIGITS_MAX)
+        return await drop(plane, tenant, number, grant=LOCAL_GRANT)

@@ -108,9 +108,25 @@ def read_known(text: str | None, *, field: str) -> Known:
     """
     if text is None:
         return OPEN
-    if text.isascii() and text.isdecimal() and len(text) <= COMMIT_DIGITS_MAX:
+    if _is_number(text, COMMIT_DIGITS_MAX):
         return Known(commit=int(text), instant=None)
     return Known(commit=None, instant=parse_instant(text, field=field))
+
+
+def read_number(text: str, *, field: str, digits_max: int = COMMIT_DIGITS_MAX) -> int:
+    """
+    Read the number of a commit, a position or an epoch.
+
+    Raises:
+        BadRequest: It is none, or has more digits than there can be.
+    """
+    if not _is_number(text, digits_max):
+        raise BadRequest(field=field, reason="expected a number, such as 17")
+    return int(text)
+
+
+def _is_number(text: str, digits_max: int) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= digits_max
 
 
 def _read(form: TypeAdapter[str], text: str, field: str) -> str:

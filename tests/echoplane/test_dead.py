@@ -10,16 +10,7 @@ from contracts.errors import Poisoned
 from contracts.wire import SCHEMAS
 from echoplane._cli import execute
 from ledger.write import fold
-from projection import RuleProjector
-
-
-class Choking(RuleProjector):
-    """Cannot project one text."""
-
-    def project(self, event):
-        if event.draft.text == "poison":
-            raise ValueError("cannot")
-        return super().project(event)
+from tests.projection.choking import Choking
 
 
 @pytest.fixture

@@ -15,15 +15,7 @@ from echoplane._health import LAG_SUSPECT_SECONDS, readiness
 from ledger.write import fold
 from projection import RuleProjector, queue
 from projection._queue import GROUP, STREAM
-
-
-class Choking(RuleProjector):
-    """Cannot project one text."""
-
-    def project(self, event):
-        if event.draft.text == "poison":
-            raise ValueError("cannot")
-        return super().project(event)
+from tests.projection.choking import Choking
 
 
 @pytest.fixture

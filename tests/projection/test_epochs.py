@@ -15,6 +15,7 @@ from ledger import log
 from ledger.log import EpochState, list_epochs
 from ledger.write import begin_epoch, register_contract
 from projection import RuleProjector
+from tests.projection.choking import Choking
 from tests.projection.conftest import PLACES, until
 
 SCRIPT = Path(__file__).with_name("plane_process.py")
@@ -179,15 +180,6 @@ async def test_a_tenant_that_another_projector_stopped_goes_on_after_a_rebuild(p
     await until(serves(plane, 2))
     assert (await epochs(plane))[2].projector_version == Newer().version
     await plane.folded("acme")
-
-
-class Choking(RuleProjector):
-    """Cannot project one text."""
-
-    def project(self, event):
-        if event.draft.text == "poison":
-            raise ValueError("cannot")
-        return super().project(event)
 
 
 async def standing(plane):

@@ -10,6 +10,7 @@ from projection import RuleProjector, run_worker
 from projection._relay import REPEAT_SECONDS, REPEAT_SECONDS_MAX, SWEEP_SECONDS, Sent, due
 from projection._stream import GROUP, STREAM, ensure_group
 from projection._worker import FOLD_EVENTS_MIN, next_batch
+from tests.projection.choking import Choking
 from tests.projection.conftest import until
 
 PLACES = ("Lyon", "Graz", "Oslo")
@@ -117,15 +118,6 @@ async def test_two_workers_fold_as_one_does(plane):
 
     assert await plane.digest("acme") == await plane.quiet_digest("acme")
     assert await plane.digest("beta") == await plane.quiet_digest("beta")
-
-
-class Choking(RuleProjector):
-    """Cannot project one text."""
-
-    def project(self, event):
-        if event.draft.text == "poison":
-            raise ValueError("cannot")
-        return super().project(event)
 
 
 async def test_poison_stops_its_tenant_alone_and_is_acknowledged_and_seen_in_health(plane):
