@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 
 from contracts import limits
 from contracts.errors import (
@@ -17,6 +18,8 @@ from contracts.errors import (
 )
 from contracts.grants import LOCAL_GRANT, Grant, Right
 from ledger import log
+from ledger._append import append_within
+from ledger._decisions import skip_draft
 from tests.ledger.log_drafts import append, claim, draft, head_of, read_all
 
 GRANT = Grant(
@@ -331,3 +334,16 @@ async def test_an_append_stands_in_the_outbox_until_it_is_folded(db):
 
 def test_the_local_grant_may_do_everything():
     assert LOCAL_GRANT.rights == frozenset(Right)
+
+
+async def test_an_append_scans_no_table_however_short_the_log_was_when_it_was_planned(db):
+    scanned = sa.text(
+        "SELECT coalesce(sum(seq_scan), 0) FROM pg_stat_xact_user_tables WHERE relname IN ('event', 'commit')"
+    )
+    async with db.tenant("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        # A plan is kept once it was made anew a few times.
+        for number in range(8):
+            decision = skip_draft(f"ev_{number}", epoch=1, reason="why", actor_id="op")
+            await append_within(conn, db, keys, decision, grant=LOCAL_GRANT)
+        assert await conn.scalar(scanned) == 0
