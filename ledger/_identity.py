@@ -16,8 +16,9 @@ from contracts.identity import IDENTITY, SAME_AS
 from contracts.resolutions import Conflict, MissingReason, Rival
 from ledger._decide import Side, State, judge
 from ledger._entries import NOBODY, Entry, Identity, input_withdrawn
-from ledger._register import other_name
+from ledger._register import names_of_pair, other_name
 from ledger._relations import Contracts
+from ledger._tombstones import Tombstone
 from ledger._values import spelt_form
 from ledger._withdrawal import Replay
 
@@ -33,14 +34,18 @@ class Merges:
     `members` are the merged components of more than one entity, by their representative.
     `contested` are, by entity, the conflicts about who it is: a component that a `not_same_as`
     splits, or a pair that is itself in conflict. `doubted` are claims of a lower class that split
-    nothing, by entity: open disputes. `apart` are, by entity, those it is not, and `stated` the
-    claims that bear its merges; `lapsed` says why an entity that was paired is not any more.
+    nothing, by entity: open disputes. `disputed` are, by entity, the open disputes of its own pairs,
+    and `unplaced` claims on them that found no target. `apart` are, by entity, those it is not, and
+    `stated` the claims that bear its merges; `lapsed` says why an entity that was paired is not any
+    more.
     """
 
     identity: Identity
     members: Mapping[str, tuple[str, ...]]
     contested: Mapping[str, tuple[Conflict, ...]]
     doubted: Mapping[str, tuple[Claim, ...]]
+    disputed: Mapping[str, tuple[Claim, ...]]
+    unplaced: Mapping[str, tuple[Claim, ...]]
     apart: Mapping[str, tuple[tuple[str, tuple[Claim, ...]], ...]]
     stated: Mapping[str, tuple[Claim, ...]]
     lapsed: Mapping[str, MissingReason]
@@ -63,7 +68,8 @@ class Merges:
 
 
 NO_MERGES = Merges(
-    identity=NOBODY, members={}, contested={}, doubted={}, apart={}, stated={}, lapsed={}
+    identity=NOBODY, members={}, contested={}, doubted={}, disputed={}, unplaced={}, apart={}, stated={},
+    lapsed={},
 )  # fmt: skip
 
 
@@ -120,6 +126,8 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
         members=members,
         contested={name: tuple(conflicts) for name, conflicts in found.contested.items()},
         doubted={name: claims for name, claims in found.doubted.items() if claims},
+        disputed=_disputed(replay),
+        unplaced=_by_name((claim, _paired(claim)) for claim in replay.unplaced),
         apart=_others(found.apart),
         stated={
             name: tuple(claim for _, claims in others for claim in claims)
@@ -144,13 +152,7 @@ def moved_between(before: Merges, after: Merges) -> set[str]:
 
 def names_paired(claims: Iterable[Claim]) -> set[str]:
     """Return the names that any claim says to be, or not to be, one with another."""
-    return {
-        name
-        for claim in claims
-        if claim.relation in IDENTITY
-        for name in (claim.entity, other_name(claim))
-        if isinstance(name, str)
-    }
+    return {name for claim in claims for name in _paired(claim)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +186,38 @@ def _pairs(replay: Replay) -> _Found:
             pair = _Pair(one=one, other=other, side=verdict.sides[0])
             (found.same if pair.side.normal == _SAME else found.apart).append(pair)
     return found
+
+
+def _disputed(replay: Replay) -> dict[str, tuple[Claim, ...]]:
+    """Return, by name, the disputes of pairs of which one that they are about stands."""
+    return _by_name(
+        (
+            dispute.claim,
+            [
+                name
+                for entry in dispute.about
+                if entry.relation == SAME_AS and entry.erased_in is None
+                if not entry.withdrawn and not input_withdrawn(entry)
+                for name in names_of_pair(entry.entity)
+            ],
+        )
+        for dispute in replay.disputes
+        if not isinstance(dispute.claim, Tombstone)
+    )
+
+
+def _paired(claim: Claim) -> list[str]:
+    """Return the names that a claim on a key of identity is about."""
+    names = [claim.entity, other_name(claim)] if claim.relation in IDENTITY else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def _by_name(claims: Iterable[tuple[Claim, Iterable[str]]]) -> dict[str, tuple[Claim, ...]]:
+    found: dict[str, list[Claim]] = defaultdict(list)
+    for claim, names in claims:
+        for name in set(names):
+            found[name].append(claim)
+    return {name: tuple(own) for name, own in found.items()}
 
 
 def _split(inside: Sequence[_Pair], splitting: Sequence[_Pair]) -> Conflict:

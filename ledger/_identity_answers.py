@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from contracts.claims import Claim
 from contracts.identity import SAME_AS
 from contracts.limits import LISTED_CLAIMS_MAX, LISTED_VALUES_MAX
@@ -22,7 +24,11 @@ def identity_answer(
     What is contested stands in `disputed`, or is the answer, a `Conflict`, where nothing else is.
     `veil` is the entity as tombstones know it: of what was erased nothing may say its name.
     """
-    questions = merges.questions(entity)
+    # What is said against a pair that joins it through others bears on it as well.
+    names = merges.names_of(entity)
+    of_pairs = (one for name in names for one in merges.disputed.get(name, ()))
+    disputes = _once([*merges.questions(entity), *of_pairs])
+    unplaced = _once(one for name in names for one in merges.unplaced.get(name, ()))
     borne = [claims for _, claims in _others(merges, entity, relation)]
     return KeyResolution(
         entity=entity,
@@ -30,11 +36,15 @@ def identity_answer(
         view=view,
         contract=contract,
         resolution=_resolution(merges, entity, veil, relation),
-        disputes=newest(questions),
-        unplaced=(),
-        truncated=any(len(claims) > LISTED_CLAIMS_MAX for claims in (questions, *borne))
+        disputes=newest(disputes),
+        unplaced=newest(unplaced),
+        truncated=any(len(claims) > LISTED_CLAIMS_MAX for claims in (disputes, unplaced, *borne))
         or max(len(borne), len(merges.contested.get(entity, ()))) > LISTED_VALUES_MAX,
     )
+
+
+def _once(claims: Iterable[Claim]) -> list[Claim]:
+    return list({claim.claim_id: claim for claim in claims}.values())
 
 
 def _resolution(merges: Merges, entity: str, veil: str, relation: str) -> Resolution:

@@ -49,6 +49,31 @@ async def test_a_component_that_a_pair_splits_is_a_conflict_for_each_of_its_name
         assert {rival.value for rival in found.rivals} == {"same_as", "not_same_as"}
 
 
+async def test_who_disputes_a_pair_is_shown_with_it_until_it_is_taken_back(db, say):  # noqa: F811
+    said = await say("ann", "Robert", **WHO)
+    target = {"event": said.event_ids[0]}
+    await say("eve", stance="dispute", targets=[target])
+    await say("bob", stance="retract", targets=[target])
+
+    for name in ("Bob", "Robert"):
+        found = await ask(db, name, "same_as")
+        assert [claim.source.actor_id for claim in found.disputes] == ["eve", "bob"]
+    assert (await ask(db, "Eve", "same_as")).disputes == ()
+
+    await say("ann", stance="retract", targets=[target])
+
+    assert (await ask(db, "Robert", "same_as")).disputes == ()
+
+
+async def test_what_found_no_pair_to_act_on_is_reported_with_the_names_that_it_gives(db, say):  # noqa: F811
+    said = await say("ann", "Robert", **WHO)
+    await say("ann", "Rob", stance="retract", targets=[{"event": said.event_ids[0], "ordinal": 7}], **WHO)
+
+    for name in ("Bob", "Rob"):
+        assert [claim.stance for claim in (await ask(db, name, "same_as")).unplaced] == ["retract"]
+    assert (await ask(db, "Eve", "same_as")).unplaced == ()
+
+
 async def test_a_pair_taken_back_is_withdrawn_and_one_never_said_never_known(db, say):  # noqa: F811
     await say("ann", "Robert", **WHO)
     await say("ann", "Robert", stance="retract", **WHO)
