@@ -159,6 +159,27 @@ async def decide(
     )
 
 
+def decide_alone(keys: TenantKeys, view: View, key: Key, found: Found, ground: Ground) -> KeyResolution:
+    """
+    Decide a key that nothing acts on and that is one with no other, from what was read of it.
+
+    Raises:
+        IntegrityFault: Its cell is not what follows from its claims.
+        NotSureError: A value cannot be told from what was read.
+    """
+    at = micros(view.valid_at)
+    excerpts: dict[Key, tuple[Excerpt, KeyVerdict, Found]] = {}
+    if found.is_long:
+        read = Read(key=key, names=frozenset({key}), at=at, found=found, others=[], further=[])
+        excerpt = Excerpt(read, ground, keys)
+        excerpts[key] = excerpt, excerpt.verdict(), found
+    court = court_over([] if found.is_long else found.claims, ground)
+    if not found.is_long:
+        _check(court.decide(*key, at), keys, found)
+    decided = Decided(view=view, ground=ground, court=court, marks=Marks(court, at), excerpts=excerpts)
+    return decided.answer(key)
+
+
 async def _excerpt(
     reader: Reader, view: View, key: Key, pieces: Pieces, claims: Sequence[Claim]
 ) -> tuple[Excerpt, KeyVerdict, Found]:

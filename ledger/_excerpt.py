@@ -94,7 +94,7 @@ class Excerpt:
             raise NotSureError
         lines = self._lines()
         verdicts = tuple(
-            (part, self._verdict(cell, lines.get(part, []), is_plain=part in self._read.found.plain))
+            (part, self._verdict(cell, lines.get(part, [])))
             for part, cell in sorted(self._read.found.cells.items())
         )
         standings = {id(one.entry): one for line in lines.values() for one in line}
@@ -182,7 +182,7 @@ class Excerpt:
 
     # --- one line ---------------------------------------------------------------------------
 
-    def _verdict(self, cell: Cell, line: Sequence[Standing], *, is_plain: bool) -> Verdict:
+    def _verdict(self, cell: Cell, line: Sequence[Standing]) -> Verdict:
         state = _state(cell.segment.state)
         if state not in _STANDS:
             return Verdict(state=state, sides=(), superseded=())
@@ -199,7 +199,7 @@ class Excerpt:
                 # An end of a value may be no rival of the one that stands.
                 if not entry.is_end or entry.normal is None:
                     superseded.append(entry)
-            elif (carries := self._carries(entry, first, sure, clean=clean, is_plain=is_plain)) is not None:
+            elif (carries := self._carries(entry, first, sure, clean=clean)) is not None:
                 (carriers[value_of(entry)] if carries else superseded).append(entry)
         sides = tuple(
             Side(normal=value, carriers=tuple(sorted(own, key=_place)), standing=tuple(own))
@@ -221,9 +221,7 @@ class Excerpt:
             raise NotSureError
         return value_of(entry), entry
 
-    def _carries(
-        self, entry: Entry, first: Entry, sure: Sequence[Entry], *, clean: bool, is_plain: bool
-    ) -> bool | None:
+    def _carries(self, entry: Entry, first: Entry, sure: Sequence[Entry], *, clean: bool) -> bool | None:
         """
         Return whether an entry carries the value of one that does, or was superseded; None if unsure.
 
@@ -233,21 +231,18 @@ class Excerpt:
         """
         if entry.rank != first.rank or not self._is_sure(first):
             return None
-        if not is_plain:
-            if not clean or not _is_recent(entry, self._own_from) or entry.place != _own_place(entry):
-                return None
-            over = [other for other in sure if other.rank == entry.rank and replaced_by_span(entry, other)]
-            if over:
-                return all(value_of(other) == value_of(entry) for other in over)
+        if not clean or not _is_recent(entry, self._own_from) or entry.place != _own_place(entry):
+            return None
+        over = [other for other in sure if other.rank == entry.rank and replaced_by_span(entry, other)]
+        if over:
+            return all(value_of(other) == value_of(entry) for other in over)
         if entry.kind != ValidityKind.SINCE or first.kind != ValidityKind.SINCE:
             return None
         alike = entry.actor_id == first.actor_id and entry.replaces_any == first.replaces_any
         alike = alike or (entry.replaces_any and first.replaces_any and not self._window_us)
         if not alike:
             return None
-        if entry.order > first.order:
-            return True
-        return False if is_plain else None
+        return True if entry.order > first.order else None
 
     # --- the key ----------------------------------------------------------------------------
 

@@ -50,15 +50,13 @@ class Found:
     """
     What was found of one key up to a cut.
 
-    `cells` are what its lines have at the instant, by stored part, and `plain` those of them that
-    only ever had states of which each could replace each other. `counts` are all its lines that
-    have anything there, by state. `own` are its newest claims, `acting` older ones that act on
+    `cells` are what its lines have at the instant, by stored part, `counts` all its lines that have
+    anything there, by state. `own` are its newest claims, `acting` older ones that act on
     others, `reach` the newest that act on it from elsewhere; `named` are further claims that its
     cells name. All by position.
     """
 
     cells: dict[str, Cell] = field(default_factory=dict)
-    plain: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
     own: list[Claim] = field(default_factory=list)
     acting: list[Claim] = field(default_factory=list)
@@ -128,8 +126,6 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
                 one.counts[row.state] = row.amount
             case "cell":
                 one.cells[row.part] = cell_of(row, None, keys[row.key - 1], reader.keys, reader.epoch)
-                if row.amount:
-                    one.plain.add(row.part)
             case kind:
                 columns = dict(zip(_COLUMNS, row[-len(_COLUMNS) :], strict=True))
                 columns["tenant"], columns["epoch"] = reader.keys.tenant, reader.epoch

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
-
-from sqlalchemy.ext.asyncio import AsyncConnection
+from typing import Final, NamedTuple
 
 from contracts.errors import EpochDropped, NotFound, NotYet
 from contracts.times import KnownAt, ValidAt
@@ -25,7 +23,6 @@ _READ: Final = (
 # One key by itself: to make an array of it takes the driver as long as a round trip.
 _NO_KEY: Final = _READ + "'{}', '{}', 0)"
 _ONE_KEY: Final = _READ + "ARRAY[%(entity)s], ARRAY[%(relation)s], %(claims_max)s)"
-_KEYS: Final = _READ + "CAST(%(entities)s AS text[]), CAST(%(relations)s AS text[]), %(claims_max)s)"
 
 
 class Row(NamedTuple):
@@ -77,24 +74,6 @@ async def glance(
         return [Row._make(row) for row in await db.rows(_NO_KEY, bound)]
     bound |= {"entity": key[0], "relation": key[1], "claims_max": claims_max}
     return [Row._make(row) for row in await db.rows(_ONE_KEY, bound)]
-
-
-async def glance_at(
-    conn: AsyncConnection, tenant: str, view: View, wanted: Sequence[Key], *, claims_max: int
-) -> list[Row]:
-    """Return what there is at a view, in the caller's snapshot."""
-    bound: dict[str, Any] = {
-        "tenant": tenant,
-        "epoch": view.epoch,
-        "commit": view.cut,
-        "known_at": None,
-        "at": view.valid_at,
-        "now": view.known_at,
-        "entities": [entity for entity, _ in wanted],
-        "relations": [relation for _, relation in wanted],
-        "claims_max": claims_max,
-    }
-    return [Row._make(row) for row in await conn.exec_driver_sql(_KEYS, bound)]
 
 
 def seen(rows: Sequence[Row], request: ViewRequest) -> View | NotYet:

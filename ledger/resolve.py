@@ -29,7 +29,7 @@ from ledger._keys import TenantKeys
 from ledger._names import claimed_on, first_users
 from ledger._occurred import occurred
 from ledger._pin import pin
-from ledger._plain import plain_at, read_plain
+from ledger._plain import read_plain
 from ledger._reads_diff import Change, Difference, Stand, diff
 from ledger._reads_join import Joined, Pair, join
 from ledger._tenants import tenant_keys
@@ -115,21 +115,15 @@ async def resolve_at(
 
 
 async def resolve_many(
-    conn: AsyncConnection, keys: TenantKeys, view: View, wanted: Sequence[Key], *, lists: bool = True
+    conn: AsyncConnection, keys: TenantKeys, view: View, wanted: Sequence[Key]
 ) -> list[KeyResolution]:
     """
     Return what several keys have at one view, in the order given.
 
-    Without `lists`, of most keys only what stands comes, with the claim that it was first said by.
-
     Raises:
         IntegrityFault: A claim, contract or cell that was read is not what was written.
     """
-    keyed = list(dict.fromkeys(key for key in wanted if key[1] not in IDENTITY))
-    found = await plain_at(conn, keys, view, keyed, lists=lists)
-    rest = [key for key in wanted if key not in found]
-    if rest:
-        found |= await _decided(conn, keys, view, rest)
+    found = await _decided(conn, keys, view, wanted)
     return [found[key] for key in wanted]
 
 

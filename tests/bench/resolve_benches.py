@@ -48,9 +48,7 @@ async def hundred(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
         made = await history_of(at, f"hundred-{size}", keys, SHAPES["steady"], size=10)
         wanted = at.chance.sample(keys, 100)
         views = [_view(made.commits, at, 10) for _ in range(RUNS)]
-        async for row in _measured(at, made, wanted, views, "100 keys at once", lists=False):
-            yield row
-        async for row in _measured(at, made, wanted, views, "100 keys at once, with what they superseded"):
+        async for row in _measured(at, made, wanted, views, "100 keys at once"):
             yield row
 
 
@@ -60,17 +58,17 @@ def _view(cut: int, at: Grounds, size: int) -> View:
 
 
 async def _measured(
-    at: Grounds, made: Made, wanted: Sequence[Key], views: Sequence[View], name: str, *, lists: bool = True
+    at: Grounds, made: Made, wanted: Sequence[Key], views: Sequence[View], name: str
 ) -> AsyncIterator[Row]:
     database = at.plane.database
     wall, within, calls = [], [], []
     for view in views:
         async with database.snapshot(made.tenant) as conn:
             started = time.perf_counter()
-            await resolve_many(conn, made.keys, view, wanted, lists=lists)
+            await resolve_many(conn, made.keys, view, wanted)
             wall.append(time.perf_counter() - started)
             with _statements(conn) as sent:
-                await resolve_many(conn, made.keys, view, wanted, lists=lists)
+                await resolve_many(conn, made.keys, view, wanted)
             within.append(sum([await _seconds(conn, *one) for one in list(sent)]))
             calls.append(len(sent))
     size = made.commits

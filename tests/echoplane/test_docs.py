@@ -31,7 +31,6 @@ from echoplane._http_reads import PARAMETERS
 from echoplane._http_routes import make_router
 from echoplane._settings import Settings
 from ledger._piece import PIECE_CLAIMS_MAX
-from ledger._plain import PLAIN_CLAIMS_MAX
 from ledger._problems import PROBLEMS_LISTED_MAX
 from ledger._verify_cells import CUTS_MAX, CUTS_MIN
 
@@ -130,10 +129,10 @@ def test_what_is_cut_is_listed_with_its_value():
     cut = page("limits.md").split("## What is cut")[1]
 
     assert (
-        LISTED_CLAIMS_MAX, LISTED_VALUES_MAX, PIECE_CLAIMS_MAX, PLAIN_CLAIMS_MAX, CLOSURE_EVENTS_MAX,
+        LISTED_CLAIMS_MAX, LISTED_VALUES_MAX, PIECE_CLAIMS_MAX, CLOSURE_EVENTS_MAX,
         EXTRACTED_CLAIMS_MAX, CLAIMS_READ_MAX, CUTS_MAX, CUTS_MIN, PROBLEMS_LISTED_MAX, HISTORY_CELLS_MAX,
         JOIN_PAIRS_MAX, DIFF_CHANGES_MAX, DIFF_CAUSES_MAX,
-    ) == (32, 1_000, 256, 8, 64, 64, 50_000, 64, 8, 100, 10_000, 10_000, 1_000, 64)  # fmt: skip
+    ) == (32, 1_000, 256, 64, 64, 50_000, 64, 8, 100, 10_000, 10_000, 1_000, 64)  # fmt: skip
     assert all(f"{bound:,}" in cut for bound in (32, 256, 1_000, 100, 64, 50_000, 8, 10_000))
     assert "cut silently" not in page("limits.md")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 
 from contracts.claims import Claim
 from contracts.contexts import Mark
-from contracts.relations import Cardinality
 from contracts.resolutions import Conflict, Missing, Resolved, ResolvedSet
 from contracts.times import KnownAt, ValidAt
 from contracts.views import View
-from ledger import _found, _plain, log
+from ledger import _found, log
 from ledger._answers import answer_of
 from ledger._claims import ACTING, NO_KEY, micros
 from ledger._court import Court, KeyVerdict, court_of
@@ -32,7 +31,6 @@ from ledger._found import Found
 from ledger._ground import Ground
 from ledger._identity import identity_of
 from ledger._lines import Cell
-from ledger._live import tail_of
 from ledger._timeline import Segment, claims_of_cell
 from ledger._values import Normals
 from ledger._world import Key, references_of, with_merged
@@ -57,7 +55,6 @@ def ledger(database):
 @pytest.fixture
 def long_from_three(monkeypatch):
     monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", READ)
-    monkeypatch.setattr(_plain, "PLAIN_CLAIMS_MAX", READ)
 
 
 async def answers(ledger: Ledger, tenant: str, view: View, keys: list[Key]):
@@ -186,18 +183,12 @@ def found_of(claims: list[Claim], key: Key, verdict: KeyVerdict, court: Court, r
         acting=acting[max(0, len(acting) - room) :] if room > 0 else [],
         reach=reaching[-read - 1 :],
     )
-    is_many = CONTRACTS.of(key[1]).cardinality == Cardinality.MANY
     for part, line in verdict.lines:
         if line.state == State.ABSENT:
             continue
         found.counts[line.state.value] = found.counts.get(line.state.value, 0) + 1
         segment = Segment(start=0, end=1, state=line.state.value, claims=claims_of_cell(line))
         found.cells[part] = Cell(cell_id=None, segment=segment, known_from=1, known_to=None)
-        standings = court.lines(*key)[part]
-        window_us = CONTRACTS.of(key[1]).conflict_window // timedelta(microseconds=1)
-        tail = tail_of(standings, str, value=part if is_many else None, window_us=window_us)
-        if tail is not None and tail.is_plain:
-            found.plain.add(part)
         found.named.extend(claim for claim in claims if claim.claim_id in segment.claims)
     return found
 

@@ -17,11 +17,12 @@ from contracts.contexts import Mark
 from contracts.errors import Poisoned
 from contracts.events import Stance
 from contracts.grants import LOCAL_GRANT
+from contracts.limits import LISTED_CLAIMS_MAX
 from contracts.proposals import Candidate, Operation, Plan
 from contracts.relations import OTHERS
 from contracts.times import KnownAt, ValidAt
 from contracts.views import View
-from ledger import log
+from ledger import _found, log
 from ledger._claims import micros
 from ledger._court import court_of
 from ledger._decide import State, judge
@@ -98,9 +99,12 @@ def test_1_delivery_batches_workers_crashes_and_rebuilds_change_nothing(many_ten
     told.compare()
 
 
+@pytest.mark.parametrize("listed", [1, LISTED_CLAIMS_MAX])
 @examples(4)
 @given(ANYTHING, st.integers(1, 6))
-def test_2_what_is_appended_changes_no_answer_at_an_older_cut(many_tenants, commits, at):
+def test_2_what_is_appended_changes_no_answer_at_an_older_cut(many_tenants, monkeypatch, listed, commits, at):
+    # Of a long key not every claim is read: what is listed of it must not change either.
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", listed)
     ledger = many_tenants
     told = told_all(ledger, commits[:at])
     ledger.fold(told.tenant, events_max=100)

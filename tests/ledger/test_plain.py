@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contracts import limits
 from contracts.erasures import ErasureRequest
 from contracts.errors import EpochDropped, IntegrityFault, NotFound, NotYet, Unavailable
 from contracts.events import EventDraft
@@ -17,11 +18,11 @@ from contracts.grants import LOCAL_GRANT
 from contracts.resolutions import Resolved
 from contracts.times import KnownAt, ValidAt
 from contracts.views import Generation, View, ViewRequest
-from ledger import _plain, log, resolve
+from ledger import _found, _ground, _plain, log, resolve
 from ledger._answers import answer_of
 from ledger._claims import micros
 from ledger._court import court_of
-from ledger._plain import plain_at
+from ledger._plain import read_plain
 from ledger.erase import erase
 from ledger.write import fold
 from tests.ledger.folded import Ledger
@@ -54,49 +55,49 @@ def states(draw: st.DrawFn) -> list[list[dict]]:
     return commits
 
 
-async def answered(ledger: Ledger, tenant: str, view: View, *, lists: bool):
+async def answered(ledger: Ledger, tenant: str, view: View):
+    """Return what one call brings, and the answer as other keys are decided."""
+    request = ViewRequest(
+        valid_at=view.valid_at, known_at=view.known_at, generation=Generation(epoch=1, commit=view.cut),
+        min_commit=None,
+    )  # fmt: skip
     async with ledger.db.snapshot(tenant) as conn:
         keys = await log.tenant_keys(ledger.db, tenant, conn)
         # It knows the contracts from then on.
-        await resolve.resolve(conn, keys, view, "nobody", "nothing")
-        return (await plain_at(conn, keys, view, [KEY], lists=lists)).get(KEY)
+        decided = await resolve.resolve(conn, keys, view, *KEY)
+    return await read_plain(ledger.db, keys, request, KEY), decided
 
 
-def test_states_are_answered_from_the_cell_as_they_are_from_all_claims(database):
+@pytest.mark.parametrize("listed", [2, limits.LISTED_CLAIMS_MAX])
+def test_states_are_answered_in_one_call_as_they_are_decided(database, monkeypatch, listed):
+    for module in (_found, _plain):
+        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", listed)
     ledger = Ledger(database)
 
-    @settings(QUICK, max_examples=5)
+    @settings(QUICK, max_examples=8)
     @given(states(), st.data())
     def holds(commits, data):
         tenant = ledger.tenant()
         ledger.append(tenant, commits)
         ledger.fold(tenant, events_max=data.draw(st.integers(1, 12)))
         claims = ledger.claims(tenant)
-        cut = data.draw(st.integers(1, len(commits)))
-        known = [claim for claim in claims if claim.commit <= cut]
-        court = court_of(known, CONTRACTS)
+        cut = data.draw(st.sampled_from([claim.commit for claim in claims]))
+        court = court_of([claim for claim in claims if claim.commit <= cut], CONTRACTS)
         for at in data.draw(st.lists(st.sampled_from(instants_of(claims)), min_size=4, max_size=4)):
-            view = View(valid_at=ValidAt(at), known_at=KnownAt(at), cut=cut, epoch=1)
+            view = View(
+                valid_at=ValidAt(at), known_at=KnownAt(ledger.clock.now + timedelta(days=1)), cut=cut, epoch=1
+            )
             full = answer_of(
                 court.decide(*KEY, micros(at)), entity=KEY[0], relation=KEY[1], view=view,
                 contract=CONTRACTS.of(KEY[1]), unplaced=(),
             )  # fmt: skip
-            found = ledger.run(answered(ledger, tenant, view, lists=True))
-            alone = ledger.run(answered(ledger, tenant, view, lists=False))
-            if not isinstance(full.resolution, Resolved):
-                assert found is None
-                assert alone is None
-            elif len(known) <= _plain.PLAIN_CLAIMS_MAX:
-                assert found == full
+            found, decided = ledger.run(answered(ledger, tenant, view))
+            if isinstance(full.resolution, Resolved):
+                assert found == decided
+                assert found.resolution.form == full.resolution.form
             else:
-                assert found.truncated
-                assert set(found.resolution.claims) <= set(full.resolution.claims)
-                assert set(found.resolution.superseded) <= set(full.resolution.superseded)
-            if found is not None:
-                assert found.resolution.value.strip() == full.resolution.value.strip()
-                assert alone.resolution.value.strip() == full.resolution.value.strip()
-                assert len(alone.resolution.claims) == 1
-                assert alone.truncated
+                assert found == view
+            assert decided == full or decided.truncated
 
     try:
         holds()
@@ -156,6 +157,29 @@ async def test_a_plain_key_takes_one_call_once_its_contracts_are_known(say, in_o
     assert (was_known, is_known) == (False, True)
     assert again == first
     assert [claim.value for claim in again.resolution.superseded] == ["Lyon"]
+
+
+@pytest.mark.parametrize("claims", [2, limits.LISTED_CLAIMS_MAX + 5])
+async def test_what_is_in_memory_and_what_is_said_later_change_no_answer_at_an_older_cut(
+    say, in_one_call, claims
+):
+    for number in range(claims):
+        receipt = await say(f"room {number}")
+    await in_one_call()
+    then = replace(NEWEST, generation=Generation(epoch=1, commit=receipt.commit))
+    then = replace(then, valid_at=ValidAt(receipt.recorded_at), known_at=KnownAt(receipt.recorded_at))
+    warm, is_warm = await in_one_call(then)
+    _ground._KEPT.clear()
+    cold, is_cold = await in_one_call(then)
+
+    await say("Bern", valid={"from": "2020-01-01", "to": "2021-01-01"})
+    await say("Ulm", stance="correct", targets=[{"event": receipt.event_ids[0]}])
+    await say("anna", relation="same_as")
+    after, is_quick = await in_one_call(then)
+
+    assert (is_warm, is_cold, is_quick) == (True, False, False)
+    assert warm == cold == after
+    assert warm.truncated == (claims > limits.LISTED_CLAIMS_MAX)
 
 
 async def test_it_sees_what_was_asked_for_and_nothing_later(db, say, in_one_call, clock):
@@ -229,7 +253,8 @@ async def test_a_key_that_anything_else_is_said_about_is_decided_in_full(say, in
     ids=str,
 )
 async def test_nor_is_it_plain_where_that_was_said_long_ago(say, in_one_call, monkeypatch, fields, claims):
-    monkeypatch.setattr(_plain, "PLAIN_CLAIMS_MAX", 1)
+    for module in (_found, _plain):
+        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", 1)
     await say("Lyon")
     await say(fields.get("value"), **{name: told for name, told in fields.items() if name != "value"})
     for value in ("Oslo", "Rome", "Oslo"):
@@ -302,7 +327,10 @@ async def test_a_changed_row_is_refused_in_one_call_too(say, in_one_call, owner_
         await in_one_call()
 
 
-async def test_an_old_cell_that_was_put_back_is_refused(say, in_one_call, owner_engine):
+@pytest.mark.parametrize("listed", [1, limits.LISTED_CLAIMS_MAX])
+async def test_an_old_cell_that_was_put_back_is_refused(say, in_one_call, owner_engine, monkeypatch, listed):
+    for module in (_found, _plain):
+        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", listed)
     await say("Lyon")
     async with owner_engine.begin() as conn:
         await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))

@@ -15,7 +15,7 @@ from contracts.grants import LOCAL_GRANT
 from contracts.relations import Cardinality
 from contracts.resolutions import Conflict, Missing, MissingReason, Resolved, ResolvedSet
 from contracts.views import Generation, ViewRequest
-from ledger import _found, _occurred, _plain, log
+from ledger import _found, _occurred, log
 from ledger._relations import unregistered
 from ledger.resolve import history, occurrences, pin, resolve, resolve_many
 from ledger.write import fold, register_contract
@@ -249,7 +249,7 @@ async def test_long_key_answers_as_a_short_one_does(db, clock):
 
 
 async def test_answer_says_whether_its_lists_are_whole(db, say, monkeypatch):
-    monkeypatch.setattr(_plain, "PLAIN_CLAIMS_MAX", 3)
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 3)
     for value in ("Lyon", "Oslo", "Rome"):
         await say("ann", value)
     whole = await ask(db)

@@ -85,8 +85,7 @@ $function$;
 --   stand   a digest of the contracts (`claim_id`), whether there are claims about who is one with whom
 --           (`amount`), and whether anything was erased that left a tombstone (`position`)
 --   count   how many lines of a key are in a state there
---   cell    what a line has there; at most `p_cells` a key, those with a value before the others;
---           `amount` is 1 where the line's tail ends by saying that it is plain
+--   cell    what a line has there; at most `p_cells` a key, those with a value before the others
 --   own     the newest claims on the key up to the cut, one more than `p_claims` if there are more
 --   acting  where there are more: older ones that act on others, so many that with its own there is
 --           one more than `p_claims`, if there are more
@@ -118,10 +117,9 @@ BEGIN
         SELECT u.n, u.entity, u.relation
         FROM unnest(p_entities, p_relations) WITH ORDINALITY AS u (entity, relation, n)
     ), found AS MATERIALIZED (
-        SELECT w.n, l.part, convert_from(l.tail, 'UTF8') LIKE '%,true]' AS plain, c.valid, c.known, c.state,
-            c.claims, c.seal
+        SELECT w.n, l.part, c.valid, c.known, c.state, c.claims, c.seal
         FROM wanted AS w CROSS JOIN LATERAL (
-            SELECT l.line, l.part, l.tail FROM line AS l
+            SELECT l.line, l.part FROM line AS l
             WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
                 AND l.relation = w.relation AND p_at IS NOT NULL
             OFFSET 0
@@ -171,7 +169,7 @@ BEGIN
     FROM found AS f GROUP BY f.n, f.state
     UNION ALL
     SELECT 'cell', f.n, f.part, lower(f.valid), upper(f.valid), lower(f.known), upper(f.known), f.state,
-        f.claims, CASE WHEN f.plain THEN 1 END, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, f.seal
+        f.claims, NULL::bigint, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, f.seal
     FROM shown AS f
     UNION ALL
     SELECT 'own', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, o.claim_id, o.position, o.ordinal,
