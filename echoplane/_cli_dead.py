@@ -7,9 +7,17 @@ from typing import Annotated
 import typer
 
 from contracts.dead_wire import DeadLettersAnswer, RetryAnswer, SkipAnswer
-from contracts.errors import BadRequest
 from contracts.grants import LOCAL_GRANT
-from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for
+from echoplane._cli_options import (
+    DataDir,
+    Json,
+    Tenant,
+    ask_whether_meant,
+    print_json,
+    print_line,
+    run,
+    settings_for,
+)
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._requests import COMMIT_DIGITS_MAX, read_name, read_tenant
 from echoplane._session import with_plane
@@ -85,8 +93,8 @@ def skip_dead(
     """Decide, for good, that an event that stops a tenant is passed over by this fold and every later one."""
     name, why = read_tenant(tenant), read_name(reason, field="--reason")
     question = f"Skip the event at position {position} of {name}? Nothing that it says is ever remembered."
-    if not yes and not typer.confirm(question, err=True):
-        raise BadRequest(field="--yes", reason="nothing was decided")
+    if not yes:
+        ask_whether_meant(question, as_json=json, refused="nothing was decided")
     answer = run(_skip(settings_for(data_dir), name, position, why))
     if json:
         print_json(answer)

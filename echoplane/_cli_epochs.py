@@ -7,9 +7,17 @@ from typing import Annotated
 import typer
 
 from contracts.epoch_wire import DropAnswer, EpochAnswer, EpochsAnswer, RebuildAnswer
-from contracts.errors import BadRequest
 from contracts.grants import LOCAL_GRANT
-from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for
+from echoplane._cli_options import (
+    DataDir,
+    Json,
+    Tenant,
+    ask_whether_meant,
+    print_json,
+    print_line,
+    run,
+    settings_for,
+)
 from echoplane._failures import EXIT_OK
 from echoplane._requests import read_tenant
 from echoplane._session import with_plane
@@ -94,8 +102,8 @@ def drop_epoch(
     """Delete what a retired epoch made of the log. What was answered from it cannot be replayed any more."""
     name = read_tenant(tenant)
     question = f"Drop epoch {epoch} of {name}? Contexts that were made in it cannot be replayed any more."
-    if not yes and not typer.confirm(question, err=True):
-        raise BadRequest(field="--yes", reason="nothing was dropped")
+    if not yes:
+        ask_whether_meant(question, as_json=json, refused="nothing was dropped")
     answer = run(_drop(settings_for(data_dir), name, epoch))
     if json:
         print_json(answer)

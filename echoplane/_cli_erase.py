@@ -9,9 +9,18 @@ from pydantic import ValidationError
 
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
 from contracts.erasures import ErasureRequest
-from contracts.errors import BadRequest, Unavailable
+from contracts.errors import Unavailable
 from contracts.grants import LOCAL_GRANT
-from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for
+from echoplane._cli_options import (
+    DataDir,
+    Json,
+    Tenant,
+    ask_whether_meant,
+    print_json,
+    print_line,
+    run,
+    settings_for,
+)
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
 from echoplane._folders import DataFolder
 from echoplane._requests import read_tenant
@@ -54,11 +63,12 @@ def erase(
 
 
 def _ask(tenant: str, request: ErasureRequest, *, as_json: bool) -> None:
-    if as_json:
-        raise BadRequest(field="--yes", reason="with --json nobody is asked: say it, if it is meant")
-    what = "the subject" if request.subject is not None else f"{len(request.event_ids)} events"
-    if not typer.confirm(f"Erase {what} from {tenant}? Nothing brings it back.", err=True):
-        raise BadRequest(field="--yes", reason="nothing was erased")
+    if request.subject is None:
+        what = f"{len(request.event_ids)} events"
+    else:
+        what = f"{request.subject}, with all that it is one with,"
+    question = f"Erase {what} from {tenant}? Nothing brings it back."
+    ask_whether_meant(question, as_json=as_json, refused="nothing was erased")
 
 
 def _request(subject: str | None, events: list[str] | None) -> ErasureRequest:

@@ -13,7 +13,7 @@ import typer
 from pydantic import BaseModel
 
 from contracts import limits, values
-from contracts.errors import EchoplaneError
+from contracts.errors import BadRequest, EchoplaneError
 from contracts.wire import ErrorAnswer
 from echoplane._failures import error_answer
 from echoplane._settings import Settings, read_settings
@@ -79,6 +79,19 @@ def print_line(text: str = "") -> None:
     """Print one line for a person."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def ask_whether_meant(question: str, *, as_json: bool, refused: str) -> None:
+    """
+    Ask the person at the terminal.
+
+    Raises:
+        BadRequest: The answer is no; or nobody can be asked, as a program reads what is printed.
+    """
+    if as_json:
+        raise BadRequest(field="--yes", reason="with --json nobody is asked: say it, if it is meant")
+    if not typer.confirm(question, err=True):
+        raise BadRequest(field="--yes", reason=refused)
 
 
 def shown(value: Any) -> str:  # noqa: ANN401 - a value is any JSON

@@ -15,6 +15,7 @@ import signal
 from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from contracts.errors import Unavailable
 from echoplane._embedded import Servers, find_servers, stop_servers
@@ -170,6 +171,19 @@ def _start_supervisor(
     return record
 
 
+async def _listens(state: PlaneState) -> bool:
+    """Return whether the address of a plane that stays takes connections: its API starts last."""
+    if state.mode is not Mode.UP or state.http is None:
+        return False
+    address = urlsplit(state.http)
+    try:
+        _, writer = await asyncio.open_connection(address.hostname, address.port)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
 async def _wait_ready(folder: DataFolder, child: ProcessRecord, *, mode: Mode) -> PlaneState:
     clock = asyncio.get_running_loop().time
     deadline = clock() + START_SECONDS
@@ -179,7 +193,7 @@ async def _wait_ready(folder: DataFolder, child: ProcessRecord, *, mode: Mode) -
         if state is not None and state.process == child:
             if state.failure is not None:
                 raise Unavailable(part="plane", reason=state.failure)
-            if alive and state.ready and (mode is Mode.EPHEMERAL or state.mode is Mode.UP):
+            if alive and state.ready and (mode is Mode.EPHEMERAL or await _listens(state)):
                 return state
         if not alive:
             raise Unavailable(

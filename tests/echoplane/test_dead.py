@@ -90,3 +90,18 @@ def test_the_commands_say_whether_something_is_stopped(place, capsys, monkeypatc
     assert json.loads(capsys.readouterr().out) == {"tenant": "shop", "dead": []}
     assert execute(["dead", "skip", "2", "--tenant", "shop", "--reason", "x", "--yes"]) == 2
     assert "no such dead letter" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["dead", "skip", "2", "--reason", "x"],
+        ["epochs", "drop", "1"],
+        ["erase", "--subject", "Ann"],
+    ],
+)
+def test_nobody_is_asked_where_a_program_reads(command, capsys, monkeypatch):
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: pytest.fail("somebody was asked"))
+
+    assert execute([*command, "--tenant", "shop", "--json"]) == 2
+    assert json.loads(capsys.readouterr().err)["error"]["details"]["field"] == "--yes"

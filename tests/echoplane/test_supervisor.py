@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import httpx
 import pytest
 
 from contracts.events import EventDraft
@@ -211,6 +212,14 @@ def test_up_says_that_its_port_is_taken_and_by_which_setting_to_move(folder, run
     assert code == 4
     assert "ECHOPLANE_HTTP_PORT" in said
     assert run("status")[0] != 0
+
+
+def test_a_plane_that_is_said_to_be_up_answers(folder, run):
+    assert run("up", "--detach")[0] == 0
+
+    state = PlaneState.read(folder)
+    assert state is not None
+    assert httpx.get(f"{state.http}/healthz", trust_env=False).status_code == 200
 
 
 def test_a_plane_whose_data_folder_is_deleted_ends(folder, run):
