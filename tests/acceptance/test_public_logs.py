@@ -13,8 +13,6 @@ import pytest
 
 from tests.acceptance.planes import SHARED_DATA, own_plane
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
 CONVERSATION = SHARED_DATA / "locomo/locomo5.json.gz"
 ROBOT = SHARED_DATA / "robot/armar7/events.jsonl.gz"
 ASKED = {
@@ -33,6 +31,8 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(
     not (CONVERSATION.exists() and ROBOT.exists()), reason=f"no public data sets in {SHARED_DATA}"
 )
