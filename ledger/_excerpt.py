@@ -227,22 +227,27 @@ class Excerpt:
 
         `first` is what the cell names: the first state that carries it, or the latest interval.
         Whatever replaces the entry by its place stands behind it, so it was read if the entry is
-        among the newest. What follows a state follows the first too, if both have one source or rule.
+        among the newest. What follows a state follows the first too, if both have one source or rule;
+        and one that begins and was said after the first was replaced by nothing else than the first.
         """
         if entry.rank != first.rank or not self._is_sure(first):
             return None
+        if self._are_alike(entry, first) and entry.order > first.order and entry.place > first.place:
+            return True
         if not clean or not _is_recent(entry, self._own_from) or entry.place != _own_place(entry):
             return None
         over = [other for other in sure if other.rank == entry.rank and replaced_by_span(entry, other)]
         if over:
             return all(value_of(other) == value_of(entry) for other in over)
-        if entry.kind != ValidityKind.SINCE or first.kind != ValidityKind.SINCE:
-            return None
-        alike = entry.actor_id == first.actor_id and entry.replaces_any == first.replaces_any
-        alike = alike or (entry.replaces_any and first.replaces_any and not self._window_us)
-        if not alike:
-            return None
-        return True if entry.order > first.order else None
+        return True if self._are_alike(entry, first) and entry.order > first.order else None
+
+    def _are_alike(self, one: Entry, other: Entry) -> bool:
+        """Return whether two states are comparable with the same others."""
+        if one.kind != ValidityKind.SINCE or other.kind != ValidityKind.SINCE:
+            return False
+        if one.actor_id == other.actor_id and one.replaces_any == other.replaces_any:
+            return True
+        return one.replaces_any and other.replaces_any and not self._window_us
 
     # --- the key ----------------------------------------------------------------------------
 
