@@ -15,11 +15,12 @@ from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
 from echoplane._folders import DataFolder
 from echoplane._logging import configure_logging
 from echoplane._plane import child_environment, claim_or_promote, ensure_supervisor, follow, stop_plane
+from echoplane._processes import open_log
 from echoplane._roles_entry import ROLE_COMMAND, run_child
 from echoplane._settings import Settings
 from echoplane._state import Mode, Role
 from echoplane._status import read_status
-from echoplane._supervisor import Supervisor, open_log
+from echoplane._supervisor import Supervisor
 from echoplane._tokens import LOCAL_TOKEN_FILE
 
 

@@ -17,6 +17,7 @@ import psycopg
 from psycopg import sql
 from pydantic import SecretStr
 
+from contracts.errors import Unavailable
 from echoplane._folders import DataFolder
 from echoplane._postgres import SUPERUSER, PostgresAddress, ensure_postgres, find_postgres, stop_postgres
 from echoplane._processes import SharedUse, exclusive
@@ -81,7 +82,11 @@ async def _ensure_own_database(
         return None, external
     postgres = await ensure_postgres(folder, settings={})
     async with exclusive(folder.run / "database.lock"):
-        return postgres, await ensure_database(postgres, DATABASE)
+        try:
+            return postgres, await ensure_database(postgres, DATABASE)
+        except psycopg.OperationalError as error:
+            # It died after it had answered; whoever watches the servers tries again.
+            raise Unavailable(part="postgres", reason="it ended just after its start") from error
 
 
 async def _ensure_own_redis(settings: Settings, folder: DataFolder) -> RedisAddress | None:

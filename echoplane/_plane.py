@@ -68,17 +68,25 @@ async def use_plane(settings: Settings, *, roles: Collection[Role]) -> AsyncIter
     use = SharedUse(folder.run / USE_LOCK)
     await use.enter()
     try:
-        await ensure_supervisor(settings, mode=Mode.EPHEMERAL, roles=roles)
-        servers = await find_servers(settings)
-        if servers is None:
-            raise Unavailable(part="servers", reason="they ended just after their start; try again")
-        yield servers
+        state = await ensure_supervisor(settings, mode=Mode.EPHEMERAL, roles=roles)
+        yield await _wait_servers(settings, state.process)
     finally:
         try:
             if use.is_last():
                 await _end_ephemeral(settings, folder)
         finally:
             use.leave()
+
+
+async def _wait_servers(settings: Settings, supervisor: ProcessRecord) -> Servers:
+    """Return the servers, once they are all there: the supervisor brings back one that just died."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + START_SECONDS
+    while (servers := await find_servers(settings)) is None:
+        if not supervisor.is_alive() or clock() >= deadline:
+            raise Unavailable(part="servers", reason="they ended just after their start; try again")
+        await asyncio.sleep(POLL_SECONDS)
+    return servers
 
 
 async def ask_for(settings: Settings, *roles: Role) -> None:

@@ -15,7 +15,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -124,6 +124,19 @@ class User:
     gid: int
 
 
+@contextlib.contextmanager
+def open_log(path: Path) -> Iterator[int]:
+    """Open a log to append to; one that has grown long is set aside once."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size > LOG_BYTES_MAX:
+            path.replace(path.with_name(f"{path.name}.1"))
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def start_detached(
     command: Sequence[str],
     *,
@@ -140,11 +153,7 @@ def start_detached(
         environment: All of it; nothing of ours is inherited.
         user: Account to run under; none for our own.
     """
-    with contextlib.suppress(FileNotFoundError):
-        if log.stat().st_size > LOG_BYTES_MAX:
-            log.replace(log.with_name(f"{log.name}.1"))
-    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
+    with open_log(log) as descriptor:
         child = _Detached(
             command,
             stdin=subprocess.DEVNULL,
@@ -159,8 +168,6 @@ def start_detached(
             group=None if user is None else user.gid,
             extra_groups=None if user is None else [],
         )
-    finally:
-        os.close(descriptor)
     _children[child.pid] = child
     return child.pid
 

@@ -17,9 +17,8 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -27,7 +26,7 @@ import structlog
 from contracts.errors import EchoplaneError, Unavailable
 from echoplane._embedded import ensure_servers, stop_servers
 from echoplane._folders import DataFolder
-from echoplane._processes import LOG_BYTES_MAX, ProcessRecord
+from echoplane._processes import ProcessRecord, open_log
 from echoplane._scrub import keep_settled
 from echoplane._settings import Settings
 from echoplane._state import (
@@ -84,7 +83,7 @@ class Supervisor:
         self._lock: int | None = None
         self._use_lock: int | None = None
         self._stopping = asyncio.Event()
-        self._servers: tuple[ProcessRecord, ...] = ()
+        self._servers: dict[str, ProcessRecord] = {}
         self._folder_gone = False
         self._roles: dict[Role, asyncio.Task[None]] = {}
         self._scrubbing: asyncio.Task[None] | None = None
@@ -189,8 +188,8 @@ class Supervisor:
         while not self._stopping.is_set():
             started = clock()
             child = await self._spawn(role)
-            self._say_role(RoleState(role=role, process=ProcessRecord.of(child.pid), restarts=restarts))
             try:
+                self._say_role(RoleState(role=role, process=ProcessRecord.of(child.pid), restarts=restarts))
                 code = await child.wait()
             finally:
                 await _end(child)
@@ -237,8 +236,10 @@ class Supervisor:
                 log.warning("server_died")
                 try:
                     await ensure_servers(self._settings)
-                except Unavailable:
+                except (EchoplaneError, OSError):
+                    # A full disk, or killed again at once: tried again with the next look.
                     log.exception("server_not_restarted")
+            self._look_at_roles()
             descriptor = _lock_if_unused(self._folder) if self._state.mode is Mode.EPHEMERAL else None
             if descriptor is None:
                 idle_since = None
@@ -253,6 +254,14 @@ class Supervisor:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), WATCH_SECONDS)
 
+    def _look_at_roles(self) -> None:
+        """Keep a role again whose keeper failed, as on a full disk: no role stays down unseen."""
+        for role, keeper in tuple(self._roles.items()):
+            if keeper.done() and not self._stopping.is_set():
+                log.error("role_not_kept", role=role.value, exc_info=keeper.exception())
+                del self._roles[role]
+                self._keep(role)
+
     def _holds_folder(self) -> bool:
         """Return whether the lock that we hold is still the one of the data folder."""
         path = self._folder.run / SUPERVISOR_LOCK
@@ -265,10 +274,13 @@ class Supervisor:
             embedded.append("postgres")
         if self._settings.redis_url is None:
             embedded.append("redis")
-        records = [ProcessRecord.read(self._folder.run / f"{server}.json") for server in embedded]
-        self._servers = tuple(record for record in records if record is not None) or self._servers
-        is_missing = any(record is None for record in records)
-        return not is_missing and any(not record.is_alive() for record in records if record), is_missing
+        found = {server: ProcessRecord.read(self._folder.run / f"{server}.json") for server in embedded}
+        # One whose record was just deleted with the folder must still be ended.
+        self._servers |= {server: record for server, record in found.items() if record is not None}
+        is_missing = any(record is None for record in found.values())
+        return not is_missing and any(
+            not record.is_alive() for record in found.values() if record
+        ), is_missing
 
     async def _stop(self) -> None:
         self._stopping.set()
@@ -300,7 +312,7 @@ class Supervisor:
         for task in self._roles.values():
             task.cancel()
         await asyncio.gather(*self._roles.values(), return_exceptions=True)
-        for record in self._servers:
+        for record in self._servers.values():
             for number in (signal.SIGINT, signal.SIGKILL):
                 record.signal(number)
                 if await record.ended(within_seconds=STOP_SECONDS):
@@ -356,19 +368,6 @@ async def end_roles(state: PlaneState | None) -> None:
             role.process.signal(number)
             if await role.process.ended(within_seconds=STOP_SECONDS):
                 break
-
-
-@contextlib.contextmanager
-def open_log(path: Path) -> Iterator[int]:
-    """Open a log to append to; one that has grown long is set aside once."""
-    with contextlib.suppress(FileNotFoundError):
-        if path.stat().st_size > LOG_BYTES_MAX:
-            path.replace(path.with_name(f"{path.name}.1"))
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def own_command(*arguments: str) -> list[str]:

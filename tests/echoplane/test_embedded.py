@@ -24,13 +24,14 @@ from echoplane._embedded import (
     PLANE_ROLE,
     RELAY_ROLE,
     ensure_database,
+    ensure_servers,
     find_servers,
     stop_servers,
     use_servers,
 )
 from echoplane._folders import DataFolder, server_user
 from echoplane._postgres import SUPERUSER, PostgresAddress, ensure_postgres, find_postgres, stop_postgres
-from echoplane._processes import ProcessRecord, is_zombie, reap, start_detached
+from echoplane._processes import ProcessRecord, exclusive, is_zombie, reap, start_detached
 from echoplane._redis import ensure_redis, find_redis, stop_redis
 from echoplane._settings import Settings
 
@@ -267,6 +268,23 @@ async def test_a_stopped_but_not_dead_redis_is_unavailable_not_doubled(folder, m
         os.kill(redis.pid, signal.SIGCONT)
 
     assert await ensure_redis(folder) == redis
+
+
+async def test_a_server_that_dies_before_its_database_is_made_is_unavailable(folder):
+    settings = Settings(data_dir=folder.root)
+    async with exclusive(folder.run / "database.lock"):
+        ensuring = asyncio.create_task(ensure_servers(settings))
+        while (address := await find_postgres(folder)) is None:
+            await asyncio.sleep(0.02)
+        # Once it lets go of this lock it has seen an answer, and waits for us.
+        async with exclusive(folder.run / "postgres.lock"):
+            record = ProcessRecord.of(address.pid)
+            assert record is not None
+            assert record.signal(signal.SIGKILL)
+        assert await record.ended(within_seconds=10)
+
+    with pytest.raises(Unavailable, match="ended just after its start"):
+        await ensuring
 
 
 async def test_the_roles_of_the_plane_own_nothing_and_are_bound_by_row_security(folder):

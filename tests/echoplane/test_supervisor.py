@@ -177,6 +177,14 @@ def test_whatever_is_killed_is_started_again_and_work_goes_on(run, tell, folder)
     assert tell("I moved to Ghent.") == "Ghent"
 
 
+def test_a_command_waits_for_a_server_that_just_died(run, tell, folder):
+    assert run("up", "--detach")[0] == 0
+    assert tell("I live in Lyon.") == "Lyon"
+    assert processes(folder)["redis"].signal(signal.SIGKILL)
+
+    assert tell("I moved to Ghent.") == "Ghent"
+
+
 def test_a_killed_supervisor_does_not_make_the_plane_unusable(run, tell, folder):
     assert run("up", "--detach")[0] == 0
     state = PlaneState.read(folder)

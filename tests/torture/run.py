@@ -116,7 +116,7 @@ def torture(
                         break
             say("writers have ended; waiting for the fold")
             faults.thaw()
-            wait_until(lambda: _is_back(plane), what="the plane is back", seconds=STALL_SECONDS)
+            _wait_back(plane, say)
             _wait_folded(plane, say)
         return _judge(plane, writers, faults, seed=seed, seconds=seconds)
 
@@ -132,6 +132,19 @@ def _writing(writers: list[Writer]) -> Iterator[None]:
             writer.stopping.set()
         for writer in writers:
             writer.join()
+
+
+def _wait_back(plane: RunningPlane, say: Callable[[str], None]) -> None:
+    try:
+        wait_until(lambda: _is_back(plane), what="the plane is back", seconds=STALL_SECONDS)
+    except AssertionError:
+        _say_logs(plane, say)
+        raise
+
+
+def _say_logs(plane: RunningPlane, say: Callable[[str], None]) -> None:
+    for path in sorted([*plane.root.glob("*.log"), *plane.folder.log.glob("*.log")]):
+        say(f"--- {path.name}\n" + "".join(path.read_text(errors="replace").splitlines(True)[-15:]))
 
 
 def _is_back(plane: RunningPlane) -> bool:
@@ -153,8 +166,7 @@ def _wait_folded(plane: RunningPlane, say: Callable[[str], None]) -> None:
                 standing, moved_at = found, time.monotonic()
                 say(f"  head, folded, dead: {standing}")
         if time.monotonic() - moved_at > STALL_SECONDS:
-            for path in sorted([*plane.root.glob("*.log"), *plane.folder.log.glob("*.log")]):
-                say(f"--- {path.name}\n" + "".join(path.read_text(errors="replace").splitlines(True)[-15:]))
+            _say_logs(plane, say)
             raise AssertionError(f"nothing was folded for {STALL_SECONDS} s: {standing}")
         time.sleep(0.5)
 
