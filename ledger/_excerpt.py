@@ -112,7 +112,9 @@ class Excerpt:
         """Return what found nothing to act on, of claims that act; none where not all of those were read."""
         if self._acting_from:
             return []
-        return [claim for claim in self.court.replay.unplaced if claim.stance in ACTING]
+        found = [claim for claim in self.court.replay.unplaced if claim.stance in ACTING]
+        # What a source said on a key is named without an event: it may be among what was not read.
+        return [claim for claim in found if not (self._own_from and _names_keys(claim))]
 
     def mark(self, claim: Claim, verdict: KeyVerdict) -> tuple[Mark, int | None]:
         """Return how the ledger stands to a claim on the key; what is not sure to stand is superseded."""
@@ -155,6 +157,8 @@ class Excerpt:
         """
         if claim.stance == Stance.SETTLE and not claim.targets and claim.source.actor_class != OPERATOR:
             # Whether it may settle is a matter of each claim that it settles against.
+            return False
+        if self._own_from and claim.stance != Stance.RETRACT and _names_keys(claim):
             return False
         named = [one for name in references_of(claim) for one in self._of_event.get(name, ())]
         if any(one.inputs or (one.stance in ACTING and not self._is_on(one)) for one in named):
@@ -291,6 +295,11 @@ def _state(name: str) -> State:
     except ValueError as error:
         raise IntegrityFault(what="a cell has a state that no line can have") from error
     return state
+
+
+def _names_keys(claim: Claim) -> bool:
+    """Return whether a claim names what its own source said on a key, and no event."""
+    return any(reference.event_id is None for reference in claim.targets)
 
 
 def _is_picky(reference: TargetRef) -> bool:

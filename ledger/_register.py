@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from contracts.claims import Claim, TargetRef
 from contracts.identity import IDENTITY, SAME_AS
@@ -132,9 +132,10 @@ class Register:
             entity, relation = entry.entity, entry.relation
         if entry is not None and value is None:
             value = entry.value
-        if reference.entity is not None and (reference.entity, reference.relation) not in {
-            (entity, relation),
-            (claim.entity, claim.relation),
+        wanted_key = self._key_said(reference.entity or NO_KEY, reference.relation or NO_KEY)
+        if reference.entity is not None and wanted_key not in {
+            self._key_said(entity, relation),
+            self._key_said(claim.entity, claim.relation),
         }:
             # Of a subject that was erased nobody is left who could be meant instead.
             return nobody_since(claim.entity) is not None and reference.relation == relation
@@ -148,6 +149,10 @@ class Register:
         span = reference.span
         return span is None or any(found.start < span.end and span.start < found.end for found in claim.spans)
 
+    def _key_said(self, entity: str, relation: str) -> tuple[str, str]:
+        """Return a key under the name that merged ones share; who is one with whom is said of names."""
+        return (entity, relation) if relation in IDENTITY else self.key(entity, relation)
+
     def targets(self, references: Iterable[TargetRef], by: Claim) -> list[tuple[Entry, Intervals]]:
         """
         Return the entries now in place of what is named, once each, and over which interval each.
@@ -157,16 +162,7 @@ class Register:
         found: dict[int, tuple[Entry, Intervals]] = {}
         for reference in references:
             where = _interval_of(reference)
-            if reference.event_id is None:
-                entity, relation, value = key_named(reference)
-                entries = self.own(by, entity=entity, relation=relation, value=value)
-            else:
-                entries = [
-                    current(self._of_claim[claim.claim_id])
-                    for claim in self.claims_named(reference, by)
-                    if claim.claim_id in self._of_claim
-                ]
-            for entry in entries:
+            for entry in self._entries_meant(reference, by):
                 known = found.get(id(entry))
                 if known is None:
                     found[id(entry)] = (entry, where)
@@ -174,10 +170,19 @@ class Register:
                     found[id(entry)] = (entry, union(known[1], where))
         return list(found.values())
 
-    def finds_nothing(self, references: Sequence[TargetRef], by: Claim) -> bool:
-        return bool(references) and not any(
-            reference.event_id is None or self.claims_named(reference, by) for reference in references
+    def misses(self, references: Iterable[TargetRef], by: Claim, *, beside: Collection[str] = ()) -> bool:
+        """Return whether any of the references finds no entry, nor a claim of those ids beside."""
+        return any(
+            not self._entries_meant(reference, by)
+            and not any(claim.claim_id in beside for claim in self.claims_named(reference, by))
+            for reference in references
         )
+
+    def _entries_meant(self, reference: TargetRef, by: Claim) -> list[Entry]:
+        if reference.event_id is None:
+            entity, relation, value = key_named(reference)
+            return self.own(by, entity=entity, relation=relation, value=value)
+        return [current(entry) for entry in self.entries_made(self.claims_named(reference, by))]
 
     def own(self, by: Claim, *, entity: str, relation: str, value: object) -> list[Entry]:
         """Return what counts with the claim's own source on a key, ends only where no value is named."""

@@ -240,7 +240,7 @@ class Replay:
             for entry in self._said.own(claim, entity=entity, relation=relation, value=value):
                 self._leave(entry, stated, claim)
             return
-        if self._said.finds_nothing(claim.targets, claim):
+        if self._said.misses(claim.targets, claim, beside=self._disputes_of(claim)):
             self._note_unplaced(claim)
         refused = []
         for entry, where in self._said.targets(claim.targets, claim):
@@ -253,29 +253,29 @@ class Replay:
 
     def _withdraw_disputes(self, claim: Claim) -> None:
         """A dispute that its own source takes back is no longer open."""
-        named = {
-            found.claim_id
-            for reference in claim.targets
-            for found in self._said.claims_named(reference, claim)
-            if found.source.actor_id == claim.source.actor_id
-        }
+        found = (one for each in claim.targets for one in self._said.claims_named(each, claim))
+        named = {one.claim_id for one in found} & self._disputes_of(claim)
         self.disputes = [dispute for dispute in self.disputes if dispute.claim.claim_id not in named]
 
+    def _disputes_of(self, claim: Claim) -> set[str]:
+        """Return the ids of the disputes that a claim's own source may take back."""
+        own = claim.source.actor_id
+        return {one.claim.claim_id for one in self.disputes if one.claim.source.actor_id == own}
+
     def _settle(self, claim: Claim) -> None:
-        if claim.winner is None:
-            self._note_unplaced(claim)
-            return
-        winners = [entry for entry, _ in self._said.targets([claim.winner], claim)]
+        winners = [entry for entry, _ in self._said.targets([claim.winner] if claim.winner else [], claim)]
         if claim.relation != NO_KEY:
             key = self._said.key(*key_and_value(claim)[:2])
             winners = [entry for entry in winners if self._said.key_of(entry) == key]
-        if not winners or self._said.finds_nothing(claim.targets, claim):
+        won = list(dict.fromkeys(map(self._said.key_of, winners)))
+        on_key = {key: [entry for entry in winners if self._said.key_of(entry) == key] for key in won}
+        losers = {key: self._losers(claim, on_key[key], key) for key in won}
+        if not won or (claim.targets and not any(losers.values())) or self._said.misses(claim.targets, claim):
             self._note_unplaced(claim)
-        refused = []
-        for key in dict.fromkeys(self._said.key_of(entry) for entry in winners):
-            on_key = [entry for entry in winners if self._said.key_of(entry) == key]
-            where = union(*(difference(entry.extent, entry.withdrawn) for entry in on_key))
-            for entry in self._losers(claim, on_key, key):
+        refused: list[Entry] = []
+        for key in won:
+            where = union(*(difference(entry.extent, entry.withdrawn) for entry in on_key[key]))
+            for entry in losers[key]:
                 if self._may(claim, entry):
                     self._leave(entry, where, claim)
                 else:
@@ -297,7 +297,7 @@ class Replay:
 
     def _dispute(self, claim: Claim) -> None:
         if claim.targets:
-            if self._said.finds_nothing(claim.targets, claim):
+            if self._said.misses(claim.targets, claim):
                 self._note_unplaced(claim)
             about = [entry for entry, _ in self._said.targets(claim.targets, claim)]
         else:
@@ -316,7 +316,7 @@ class Replay:
 
     def _correct(self, claim: Claim) -> None:
         reached, placed = self._reached(claim)
-        if not placed:
+        if not placed or self._said.misses(claim.targets, claim):
             self._note_unplaced(claim)
         if not reached:
             if claim.relation != NO_KEY and claim.value is not None:

@@ -28,7 +28,7 @@ class Oracle(Said):
         if any(claim.relation in {"same_as", "not_same_as"} for claim in self.claims):
             self._replay()
             self._merge()
-            self.items, self.disputes = [], []
+            self.items, self.disputes, self.unplaced = [], [], set()
         self._replay()
         self.all_items = self.items
         # What is erased about a subject did what it did, and leaves nothing.

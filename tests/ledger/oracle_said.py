@@ -22,6 +22,7 @@ class Said(Ranked):
         self.instants = instants
         self.items: list[Item] = []
         self.disputes: list[tuple[Claim, list[Item]]] = []
+        self.unplaced: set[str] = set()
         self.one: dict[str, set[str]] = {}
         self.selves: dict[str, set[str]] = {}
         self.unheard: set[str] = set()
@@ -36,6 +37,16 @@ class Said(Ranked):
         if claim.relation in {"same_as", "not_same_as"} and claim.value is not None:
             return frozenset({claim.entity, claim.value}), PAIR, claim.relation
         return claim.entity, claim.relation, claim.value
+
+    def _report(self, claim: Claim, references: Any, *, also: bool = False) -> None:
+        """§2, §4: what finds nothing to act on is reported, be it one target of several."""
+        if also or any(not self._meant(reference, claim) for reference in references):
+            self.unplaced.add(claim.claim_id)
+
+    def _meant(self, reference: Any, claim: Claim) -> list[Item]:
+        if reference.event_id is None:
+            return self._own(claim, *self._key(reference))
+        return self._current(self._named(reference, claim))
 
     def _same_key(self, item: Item, entity: Any, relation: str) -> bool:
         if item.relation != relation:
@@ -106,6 +117,7 @@ class Said(Ranked):
             # §9: nothing that was said later can be derived from what was erased.
             made = [i for i in self.items if i.claim in named and not self.shared.is_before(i, claim)]
             if not made:
+                self.unplaced.add(claim.claim_id)
                 return
             inputs += made
         _, _, value = self._key(claim)
@@ -150,7 +162,7 @@ class Said(Ranked):
                 key = (item.entity, item.relation)
             if reference.ordinal is not None and reference.ordinal != claim.position.ordinal:
                 continue
-            if reference.entity is not None and key != (reference.entity, reference.relation):
+            if reference.entity is not None and not self._is_key(reference, *key):
                 continue
             if reference.value is not None:
                 said = claim.value if claim.value is not None else item and item.raw
@@ -162,6 +174,14 @@ class Said(Ranked):
                 continue
             found.append(claim)
         return found
+
+    def _is_key(self, reference: Any, entity: Any, relation: str) -> bool:
+        # §8: merged keys are one; who is one with whom is said of names.
+        if reference.relation != relation:
+            return False
+        if relation in {"same_as", "not_same_as"}:
+            return reference.entity == entity
+        return reference.entity in self._names(entity)
 
     def _current(self, claims: list[Claim]) -> list[Item]:
         found: list[Item] = []
@@ -201,12 +221,7 @@ class Said(Ranked):
                 or (not before(t, reference.interval_start)
                     and (reference.interval_end is None or t < reference.interval_end))
             }  # fmt: skip
-            if reference.event_id is None:
-                entity, relation, value = self._key(reference)
-                items = self._own(claim, entity, relation, value)
-            else:
-                items = self._current(self._named(reference, claim))
-            found += [(item, where) for item in items]
+            found += [(item, where) for item in self._meant(reference, claim)]
         return found
 
     def _may(self, claim: Claim, item: Item) -> bool:
@@ -227,6 +242,9 @@ class Said(Ranked):
             for item in self._own(claim, entity, relation, value):
                 item.gone |= stated
             return
+        mine = [c for c, _ in self.disputes if c.source.actor_id == claim.source.actor_id]
+        others = [r for r in claim.targets if not any(c in mine for c in self._named(r, claim))]
+        self._report(claim, others)
         refused = []
         for item, where in self._targets(claim):
             if self._may(claim, item):
@@ -239,12 +257,16 @@ class Said(Ranked):
 
     def _settle(self, claim: Claim) -> None:
         winners = self._current(self._named(claim.winner, claim))
+        losers = self._losers(claim, winners)
+        if claim.relation:
+            winners = [w for w in winners if self._same_key(w, *self._key(claim)[:2])]
+        lost = any(
+            l not in winners and self._same_key(w, l.entity, l.relation) for l in losers for w in winners
+        )
+        self._report(claim, claim.targets, also=not winners or (bool(claim.targets) and not lost))
         refused = []
-        for item in self._losers(claim, winners):
+        for item in losers:
             beaten_by = [w for w in winners if self._same_key(w, item.entity, item.relation)]
-            if claim.relation:
-                entity, relation, _ = self._key(claim)
-                beaten_by = [w for w in beaten_by if self._same_key(w, entity, relation)]
             if item in winners or not beaten_by:
                 continue
             if self._may(claim, item):
@@ -289,6 +311,7 @@ class Said(Ranked):
 
     def _dispute(self, claim: Claim) -> None:
         if claim.targets:
+            self._report(claim, claim.targets)
             about = list(dict.fromkeys(item for item, _ in self._targets(claim)))
         else:
             entity, relation, value = self._key(claim)
@@ -313,6 +336,7 @@ class Said(Ranked):
             reached = (
                 found if all(self._same_key(i, found[0].entity, found[0].relation) for i in found) else []
             )
+        self._report(claim, claim.targets, also=bool(claim.targets) and not reached)
         if not reached:
             if relation and value is not None:
                 self._same_occurrence(self._add(claim, value=value))

@@ -91,7 +91,23 @@ def references(draw: st.DrawFn, known: list[dict[str, Any]]) -> dict[str, Any]:
     claims = known[number]["claims"]
     if len(claims) > 1 and draw(st.booleans()):
         reference["ordinal"] = draw(st.integers(0, len(claims) - 1))
+    if draw(st.integers(0, 4)) == 0:
+        # Of the event, what is on a key; be it under another name than the one that it was said of.
+        claim = draw(st.sampled_from(claims))
+        if "entity" in claim:
+            reference |= {"entity": draw(st.sampled_from([*ENTITIES, "bob"])), "relation": claim["relation"]}
     return reference
+
+
+@st.composite
+def targets(draw: st.DrawFn, known: list[dict[str, Any]], relations: list[str]) -> dict[str, Any]:
+    """An event, or a claim's own source on a key."""
+    if draw(st.integers(0, 5)):
+        return draw(references(known))
+    target = draw(keys(relations))
+    if draw(st.booleans()):
+        target["value"] = draw(st.sampled_from(values_of(target["relation"])))
+    return target
 
 
 @st.composite
@@ -115,7 +131,7 @@ def stated_claims(draw: st.DrawFn, known: list[dict[str, Any]], relations: list[
     if stance in {"correct", "retract", "settle"}:
         untargeted = stance == "settle" or (stance == "retract" and "entity" in claim)
         if not (untargeted and draw(st.booleans())):
-            claim["targets"] = draw(st.lists(references(known), min_size=1, max_size=2))
+            claim["targets"] = draw(st.lists(targets(known, relations), min_size=1, max_size=2))
         if stance == "settle":
             claim["winner"] = draw(references(known))
             # A settlement that names neither losers nor a key has to name its key by its losers.
@@ -123,7 +139,7 @@ def stated_claims(draw: st.DrawFn, known: list[dict[str, Any]], relations: list[
                 claim |= draw(keys(relations))
     if stance == "dispute" and "entity" not in claim:
         if known:
-            claim["targets"] = [draw(references(known))]
+            claim["targets"] = draw(st.lists(targets(known, relations), min_size=1, max_size=2))
         else:
             claim |= draw(keys(relations))
     return claim

@@ -53,6 +53,7 @@ def compare(commits, relations) -> None:
         seen = [claim for claim in claims if claim.commit <= cut]
         court = court_of(seen, CONTRACTS)
         oracle = Oracle(seen, CONTRACTS.of, instants)
+        assert {claim.claim_id for claim in court.replay.unplaced} == oracle.unplaced, cut
         for relation in relations:
             for entity in [*ENTITIES, "bob"]:
                 for at in instants:
@@ -128,6 +129,57 @@ def test_dispute_about_a_vague_mention_is_open_wherever_an_occurrence_it_tells_o
         ],
         ["visit"],
     )
+
+
+def say(number, actor, *claims, **fields):
+    return {
+        "stream": "s", "kind": "claim", "source_event_id": f"e{number}",
+        "actor": {"id": actor, "class": "operator" if actor == "op" else "user"}, "claims": list(claims), **fields,
+    }  # fmt: skip
+
+
+def test_a_key_within_an_event_means_the_merged_one_as_it_does_without_an_event():
+    said = {"entity": "ann", "relation": "home", "value": "a"}
+    of_bob = {"entity": "bob", "relation": "home"}
+    for target in (of_bob, of_bob | {"event": "e1"}):
+        commits = [
+            [say(1, "ann", said, said | {"relation": "level"})],
+            [say(2, "op", {"entity": "ann", "relation": "same_as", "value": "bob"})],
+            [say(3, "ann", {"stance": "retract", "targets": [target]})],
+        ]
+
+        compare(commits, ["home", "level"])
+
+        assert court_of(claims_in(commits), CONTRACTS).replay.unplaced == []
+
+
+@pytest.mark.parametrize(
+    "acting",
+    [
+        {"stance": "retract", "targets": [{"event": "e1"}, {"event": "e9"}]},
+        {"stance": "dispute", "targets": [{"event": "e1"}, {"event": "e9"}]},
+        {"stance": "correct", "value": "b", "targets": [{"event": "e1"}, {"event": "e9"}]},
+        {"stance": "settle", "winner": {"event": "e1"}, "targets": [{"event": "e3"}]},
+        {"stance": "retract", "targets": [{"event": "e4"}]},
+        {"stance": "dispute", "targets": [{"event": "e4"}]},
+        {"stance": "retract", "targets": [{"entity": "box", "relation": "level"}]},
+    ],
+    ids=str,
+)
+def test_a_target_that_finds_nothing_is_reported_beside_one_that_finds_something(acting):
+    home = {"entity": "ann", "relation": "home"}
+    commits = [
+        [say(1, "ann", home | {"value": "a"})],
+        [say(2, "bob", home | {"value": "b"})],
+        [say(3, "ann", {"entity": "ann", "relation": "level", "value": "c"})],
+        [say(4, "bob", home | {"stance": "retract", "value": "b"})],
+        [say(5, "ann", acting)],
+    ]
+
+    compare(commits, ["home", "level"])
+
+    unplaced = court_of(claims_in(commits), CONTRACTS).replay.unplaced
+    assert [claim.claim_id for claim in unplaced] == ["e5#0"]
 
 
 def test_a_chain_of_derivations_as_long_as_a_log_is_decided():
