@@ -14,6 +14,9 @@ The error tree, sorted by who must act.
     │   ├── EpochDropped       what the epoch had made of the log was deleted on purpose
     │   ├── ViewTaken          the name of a pinned view stands for another view
     │   ├── TenantIsLive       a tenant with a past of its own takes none from elsewhere
+    │   ├── TenantTaken        the name is a tenant's, or was one's that was deleted
+    │   ├── TenantSuspended    an operator stopped appends to the tenant, and has to resume them
+    │   ├── QuotaExceeded      the tenant's log is as large as an operator allows it to be
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
     │   ├── VersionConflict    another writer appended first
@@ -21,6 +24,7 @@ The error tree, sorted by who must act.
     │   └── ErasedMeanwhile    an event was erased while an answer was made of it
     ├── Unavailable    the caller retries as is, later
     │   └── Busy               more is waiting than the plane holds; says when to come again
+    │       └── RateExceeded       the tenant appends faster than an operator allows
     └── Fault          the operators of the plane act
         ├── Poisoned           an event stops its tenant's epoch
         ├── IntegrityFault     stored bytes do not match their digests
@@ -177,6 +181,34 @@ class TenantIsLive(Incorrect):
         super().__init__("this tenant is live: a past is brought into a tenant that has none")
 
 
+class TenantTaken(Incorrect):
+    """The name is a tenant's, or was one's that was deleted. Nothing was written."""
+
+    code = "incorrect.tenant_taken"
+
+    def __init__(self) -> None:
+        super().__init__("the name is a tenant's here, or was one's that was deleted: choose another")
+
+
+class TenantSuspended(Incorrect):
+    """An operator stopped appends to the tenant. Nothing was written."""
+
+    code = "incorrect.tenant_suspended"
+
+    def __init__(self) -> None:
+        super().__init__("the tenant is suspended: it can be read, and takes nothing until it is resumed")
+
+
+class QuotaExceeded(Incorrect):
+    """The tenant's log would be larger than an operator allows. Nothing was written."""
+
+    code = "incorrect.quota_exceeded"
+
+    def __init__(self, *, quota: str, allowed: int, given: int) -> None:
+        super().__init__(f"the tenant's log may hold {allowed} {quota}, and would hold {given}")
+        self.quota, self.allowed, self.given = quota, allowed, given
+
+
 class LimitExceeded(Incorrect):
     """A documented bound was passed."""
 
@@ -241,6 +273,20 @@ class Busy(Unavailable):
     def __init__(self, *, part: str, reason: str, retry_after_seconds: float) -> None:
         super().__init__(part=part, reason=reason)
         self.retry_after_seconds = retry_after_seconds
+
+
+class RateExceeded(Busy):
+    """The tenant appends faster than an operator allows. Nothing was written; come again later."""
+
+    code = "unavailable.rate_exceeded"
+
+    def __init__(self, *, events_per_minute: int, retry_after_seconds: float) -> None:
+        super().__init__(
+            part="tenant",
+            reason=f"it may append {events_per_minute} events a minute",
+            retry_after_seconds=retry_after_seconds,
+        )
+        self.events_per_minute = events_per_minute
 
 
 class Fault(EchoplaneError):

@@ -72,6 +72,23 @@ ERASURE_WAIT_SECONDS: Final = 60
 ERASURE_SECONDS_MAX: Final = 600
 """How long an erasure may work out what is left, and fold what was appended, before its session is ended."""
 
+# --- tenants ---------------------------------------------------------------------------------
+QUOTA_MAX: Final = 2**53 - 1
+"""Events, or bytes, that a quota can be set to: what every JSON reader can count."""
+RATE_EVENTS_MAX: Final = 1_000_000_000
+"""Events a minute that a tenant's rate can be set to."""
+RETENTION_DAYS_MAX: Final = 36_500
+RETENTION_EVENTS_MAX: Final = 1_000
+"""Events that one erasure of a retention policy takes."""
+RETENTION_SECONDS: Final = 3_600
+"""Between two looks for what a retention policy erases."""
+TENANT_ROWS_MAX: Final = 5_000
+"""Rows of a deleted tenant that are deleted in one transaction."""
+RESTORE_ROWS_MAX: Final = 1_000
+"""Rows of an export that are written in one statement."""
+RESTORE_LINE_BYTES_MAX: Final = 67_108_864
+"""Bytes of one line of an export: a row, its bytes as digits."""
+
 PICTURE_CELLS_MAX: Final = 500
 """Rectangles that a picture of a history shows."""
 
@@ -139,6 +156,9 @@ assert APPEND_EVENTS_MAX <= FOLD_EVENTS_MAX
 assert BUILDING_EVENTS_MAX <= FOLD_EVENTS_MAX
 # An erasure folds first.
 assert FOLD_LEASE_SECONDS < ERASURE_SECONDS_MAX
+assert RETENTION_EVENTS_MAX <= ERASED_EVENTS_MAX
+# An event is the largest row; each of its bytes takes two digits.
+assert 3 * EVENT_BYTES_MAX < RESTORE_LINE_BYTES_MAX
 # A hash is 64 digits between quotes.
 assert 128 * APPEND_EVENTS_MAX < EXPORT_LINE_BYTES_MAX
 # An event that passes its own bounds must fit in an append.

@@ -19,9 +19,13 @@ from contracts.errors import (
     Incorrect,
     LimitExceeded,
     NotFound,
+    QuotaExceeded,
+    RateExceeded,
     RelationInUse,
     Stale,
     TenantIsLive,
+    TenantSuspended,
+    TenantTaken,
     Unauthenticated,
     Unavailable,
     VersionConflict,
@@ -51,6 +55,10 @@ HTTP_STATUSES: Final[tuple[tuple[type[EchoplaneError], int], ...]] = (
     (EpochDropped, 410),
     (ViewTaken, 409),
     (TenantIsLive, 409),
+    (TenantTaken, 409),
+    (TenantSuspended, 403),
+    (QuotaExceeded, 403),
+    (RateExceeded, 429),
     (LimitExceeded, 413),
     (BadRequest, 422),
     (Incorrect, 400),
@@ -62,6 +70,8 @@ HTTP_STATUSES: Final[tuple[tuple[type[EchoplaneError], int], ...]] = (
 """First match wins: the finer class stands before its category."""
 
 _ACTS: Final[tuple[tuple[type[EchoplaneError], str], ...]] = (
+    (TenantSuspended, "the operators of the plane: `echoplane tenants resume`"),
+    (QuotaExceeded, "the operators of the plane: `echoplane tenants quota`"),
     (Incorrect, "change the request"),
     (Stale, "read again, then retry"),
     (Unavailable, "retry later, with the same idempotency keys"),

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.errors import (
     AlreadyKnown,
     BadRequest,
+    EchoplaneError,
     NotFound,
     Unavailable,
     VersionConflict,
@@ -33,6 +34,7 @@ from ledger._named import Named
 from ledger._prepare import Prepared, PreparedEvent, prepare
 from ledger._receipts import Outcome, known_receipt, receipt
 from ledger._references import find_references
+from ledger._refusals import TENANT_REFUSALS
 from ledger._tenants import tenant_keys
 from ledger._wake import autocommit
 
@@ -101,6 +103,7 @@ async def append(
         IdempotencyConflict: A key was used for other content.
         AlreadyKnown: Some events are known, or all of them by several appends; says which.
         VersionConflict: The stream has moved; read again, then retry.
+        TenantSuspended, QuotaExceeded, RateExceeded: Operators bound the tenant (`ledger._tenancy`).
         Unavailable: Unknown whether written; retry with the same idempotency keys.
 
     Source: DESIGN, decision 2.
@@ -233,16 +236,24 @@ async def _submit(
     expected: int | None,
     under: InForce | None,
 ) -> Outcome:
-    async def run(batch: Sequence[_Appending]) -> list[Outcome]:
-        return await _write(db, tenant, batch)
+    async def run(batch: Sequence[_Appending]) -> Sequence[Outcome | EchoplaneError]:
+        try:
+            return await _write(db, tenant, batch)
+        except TENANT_REFUSALS as refusal:
+            if len(batch) == 1:
+                return [refusal]
+            # Together they are too much: each by itself, so that none is refused for another's sake.
+            return [one for appending in batch for one in await run([appending])]
 
-    outcome: Outcome = await db.appends.submit(
+    outcome: Outcome | EchoplaneError = await db.appends.submit(
         tenant,
         _Appending(events=prepared.events, sealed=sealed, expected=expected, under=under),
         weight=len(sealed),
         size_bytes=sum(len(event.ciphertext) for event in sealed),
         run=run,
     )
+    if isinstance(outcome, EchoplaneError):
+        raise outcome
     return outcome
 
 

@@ -74,7 +74,7 @@ async def read_checkpoint(db: Database, tenant: str, *, size: int | None = None)
         IntegrityFault: A commit is missing.
     """
     async with db.snapshot(tenant) as conn:
-        return await _checkpoint(conn, tenant, await _size(conn, size, field="size"))
+        return await checkpoint_at(conn, tenant, await _size(conn, size, field="size"))
 
 
 async def read_inclusion(db: Database, tenant: str, commit: int, *, size: int | None = None) -> Inclusion:
@@ -95,7 +95,7 @@ async def read_consistency(db: Database, tenant: str, *, old: int, new: int | No
         if not 0 <= old <= later:
             raise BadRequest(field="old_size", reason=f"is not between 0 and {later}")
         path = await _made(conn, tenant, lambda node_of: consistency_path(node_of, old, later))
-        checkpoint = await _checkpoint(conn, tenant, later)
+        checkpoint = await checkpoint_at(conn, tenant, later)
     return Consistency(size=old, later=checkpoint, path=tuple(path))
 
 
@@ -132,7 +132,7 @@ async def _size(conn: AsyncConnection, wanted: int | None, *, field: str) -> int
     return newest if wanted is None else wanted
 
 
-async def _checkpoint(conn: AsyncConnection, tenant: str, size: int) -> Checkpoint:
+async def checkpoint_at(conn: AsyncConnection, tenant: str, size: int) -> Checkpoint:
     root = await _made(conn, tenant, lambda node_of: root_of(node_of, size))
     return Checkpoint(tenant=tenant, size=size, root=root)
 

@@ -1,5 +1,5 @@
 """
-The `decision` event: an operator's word that an event is passed over, in an epoch and all later ones.
+The `decision` event: an operator's word. Here: that an event is passed over, in an epoch and all later ones.
 
 It stands in the log after the event that it is about, and every fold of those epochs obeys it at that
 event's place: what an epoch holds stays a function of the log and its number, so folding it again gives
@@ -24,6 +24,8 @@ from ledger._read import read_events_by_id
 
 SKIP: Final = "skip"
 """The relation on which a `decision` event names the first epoch that passes over an event, its entity."""
+TENANCY: Final = "tenancy"
+"""The relation on which one says what holds of its tenant from then on (`ledger._tenancy`)."""
 STREAM: Final = "decisions"
 
 
@@ -77,7 +79,12 @@ async def skips_after(conn: AsyncConnection, keys: TenantKeys, position: int) ->
         event.c.tenant == keys.tenant, event.c.kind == Kind.DECISION.value, event.c.position > position
     )
     found = await read_events_by_id(conn, keys, list(await conn.scalars(query)))
-    return [skip_in(one) for one in found.values() if isinstance(one, Event)]
+    # What was decided about the tenant itself says nothing to a fold.
+    return [
+        skip_in(one)
+        for one in found.values()
+        if isinstance(one, Event) and not any(claim.relation == TENANCY for claim in one.draft.claims)
+    ]
 
 
 async def skipped_in(conn: AsyncConnection, keys: TenantKeys, epoch: int, *, after: int) -> frozenset[str]:

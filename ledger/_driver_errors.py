@@ -12,6 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from contracts.errors import BadRequest, EchoplaneError, Forbidden, NotFound, TenantIsLive, Unavailable
 from contracts.times import YEAR_MAX
+from ledger._refusals import refusal_of
 
 # What passes by itself, by SQLSTATE or its class (two characters).
 _UNAVAILABLE: Final = {
@@ -56,8 +57,13 @@ def _translation(error: DBAPIError | psycopg.Error) -> EchoplaneError | None:
         return Unavailable(part="database", reason="connection lost or refused") if lost else None
     if reason := _UNAVAILABLE.get(state) or _UNAVAILABLE.get(state[:2]):
         return Unavailable(part="database", reason=reason)
-    if isinstance(driver, psycopg.errors.InsufficientPrivilege) and "state the clock" in str(driver):
-        return Forbidden(needs="stating the clock of an append")
+    if isinstance(driver, psycopg.errors.InsufficientPrivilege):
+        if "state the clock" in str(driver):
+            return Forbidden(needs="stating the clock of an append")
+        if "echoplane_restore_tenant" in str(driver):
+            return Forbidden(needs="restoring a tenant")
+    if (refusal := refusal_of(driver.diag.constraint_name, driver.diag.message_detail)) is not None:
+        return refusal
     if driver.diag.constraint_name == "commit_clock_in_range":
         return BadRequest(field="clock", reason=f"an append is recorded by the year {YEAR_MAX}")
     if driver.diag.constraint_name == "head_not_live":

@@ -85,17 +85,23 @@ _REACHED: Final = sa.text(
 )
 
 
-async def carry_out(
-    db: Database, tenant: str, projector: Projector, request: ErasureRequest, announce: Callable[[], None]
-) -> ErasureReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked to be erased, by whom, and what is called before any of it goes."""
+
+    request: ErasureRequest
+    actor_id: str
+    announce: Callable[[], None]
+
+
+async def carry_out(db: Database, tenant: str, projector: Projector, asked: Asked) -> ErasureReport:
     """Erase what is asked; see `ledger.erase.erase`."""
     async with db.erasures.of(tenant):
-        return await _carry_out(db, tenant, projector, request, announce)
+        return await _carry_out(db, tenant, projector, asked)
 
 
-async def _carry_out(
-    db: Database, tenant: str, projector: Projector, request: ErasureRequest, announce: Callable[[], None]
-) -> ErasureReport:
+async def _carry_out(db: Database, tenant: str, projector: Projector, asked: Asked) -> ErasureReport:
+    request = asked.request
     keys = await tenant_keys(db, tenant)
     subject = None if request.subject is None else unicodedata.normalize("NFC", request.subject).strip()
     await finish_drops(db, tenant)
@@ -114,7 +120,7 @@ async def _carry_out(
             raise NotFound(what="tenant")
         # What was appended since: nothing more can be, for as long as this holds.
         await _fold(db, tenant, projector)
-        erasing = _Erasing(conn=conn, db=db, keys=keys, head=head, announce=announce)
+        erasing = _Erasing(conn=conn, db=db, keys=keys, head=head, asked=asked)
         return await erasing.carry_out(request, subject, scan)
 
 
@@ -150,7 +156,7 @@ class _Erasing:
     db: Database
     keys: TenantKeys
     head: int
-    announce: Callable[[], None]
+    asked: Asked
 
     async def carry_out(self, request: ErasureRequest, subject: str | None, scan: Scan) -> ErasureReport:
         epochs = (await self.conn.execute(_HOLD_EPOCHS, self._bound())).all()
@@ -183,9 +189,9 @@ class _Erasing:
         erasure = replace(erasure, contexts=contexts, trails=trails)
         if not (going.event_ids or erasure.taken or contexts or trails):
             return _nothing(going)
-        drafts = erasure_drafts(erasure)
+        drafts = erasure_drafts(erasure, actor_id=self.asked.actor_id)
         units = await self.conn.scalar(_UNITS, self._bound(event_ids=list(going.event_ids)))
-        self.announce()
+        self.asked.announce()
         receipt = await append_commands_within(self.conn, self.db, self.keys, drafts)
         await self._destroy(erasure, drafts, receipt)
         for piece in pieces.values():

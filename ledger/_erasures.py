@@ -27,7 +27,8 @@ from ledger._tombstones import veiled
 
 STREAM: Final = "erasures"
 """Of every erasure event; nobody else's events are of kind `erasure`, whatever their stream is called."""
-_ACTOR: Final = {"id": "echoplane", "class": "operator"}
+PLANE: Final = "echoplane"
+"""The actor of an erasure that somebody asked for."""
 _VERSION: Final = 1
 _EVENT_ID: Final = re.compile(r"ev_[0-9a-hjkmnp-tv-z]{26}")
 _ERASED_ON: Final = sa.text(
@@ -66,14 +67,14 @@ class Erasure:
     trails: tuple[ErasedRecall, ...]
 
 
-def erasure_drafts(erasure: Erasure) -> list[EventDraft]:
+def erasure_drafts(erasure: Erasure, *, actor_id: str = PLANE) -> list[EventDraft]:
     """
-    Return the events that say it, each with as much as it holds.
+    Return the events that say it, by whom, each with as much as it holds.
 
     Raises:
         LimitExceeded: One append does not hold them.
     """
-    drafts = [_draft(part) for part in _parts(erasure)]
+    drafts = [_draft(part, actor_id) for part in _parts(erasure)]
     if len(drafts) > APPEND_EVENTS_MAX:
         raise LimitExceeded(limit="APPEND_EVENTS_MAX", allowed=APPEND_EVENTS_MAX, given=len(drafts))
     size_bytes = sum(len((draft.text or "").encode()) for draft in drafts)
@@ -193,9 +194,10 @@ def _empty() -> dict[str, list[Any]]:
     return {"subjects": [], "events": [], "taken": [], "tombstones": [], "contexts": [], "trails": []}
 
 
-def _draft(part: dict[str, list[Any]]) -> EventDraft:
+def _draft(part: dict[str, list[Any]], actor_id: str) -> EventDraft:
     text = canonical({"version": _VERSION, **part}).decode("ascii")
-    form = {"stream": STREAM, "kind": Kind.ERASURE.value, "actor": _ACTOR, "text": text}
+    actor = {"id": actor_id, "class": "operator"}
+    form = {"stream": STREAM, "kind": Kind.ERASURE.value, "actor": actor, "text": text}
     return EventDraft.model_validate(form)
 
 

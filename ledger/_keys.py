@@ -128,6 +128,16 @@ class KeyRing:
         keys = _open(self._wrapping(tenant), wrapped, b"", what="tenant keys (or another master key)")
         return TenantKeys(tenant=tenant, _wrapping_key=keys[:KEY_BYTES], _digest_key=keys[KEY_BYTES:])
 
+    def adopt(self, tenant: str, wrapped: bytes, *, of: KeyRing, randomness: Randomness) -> bytes:
+        """
+        Wrap the keys of a tenant that another ring wrapped.
+
+        Raises:
+            IntegrityFault: They were changed, or wrapped by a third.
+        """
+        keys = _open(of._wrapping(tenant), wrapped, b"", what="tenant keys (or another master key)")
+        return _seal(self._wrapping(tenant), keys, b"", randomness)
+
     def _wrapping(self, tenant: str) -> bytes:
         return _hmac(self._master_key, b"wrap tenant", tenant.encode())
 

@@ -18,6 +18,7 @@ from ledger._metadata import metadata
 from ledger._metadata import tenant_column as _tenant
 from ledger._tables_erasure import erased, tombstone, tombstone_reach, veiled_name
 from ledger._tables_recall import context, context_key, pinned_view, trail, trail_head, trail_key
+from ledger._tables_tenants import TABLES_ACROSS_TENANTS, deleted_tenant, tenant_policy
 
 __all__ = [
     "EMBEDDING_DIMENSIONS",
@@ -28,6 +29,7 @@ __all__ = [
     "context",
     "context_key",
     "dead_letter",
+    "deleted_tenant",
     "epoch",
     "erased",
     "event",
@@ -40,6 +42,7 @@ __all__ = [
     "reach",
     "relation",
     "tenant",
+    "tenant_policy",
     "token",
     "tombstone",
     "tombstone_reach",
@@ -62,6 +65,7 @@ tenant = sa.Table(
     sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
     # The tenant's key-encryption and digest keys, wrapped by the master key, which is in no table.
     sa.Column("wrapped_keys", sa.LargeBinary, nullable=False),
+    sa.Column("created_by", sa.Text, nullable=False),
     sa.PrimaryKeyConstraint("tenant"),
     # The setting `echoplane.tenant` reads as '' once it was set and reset: no tenant may be called that.
     sa.CheckConstraint("tenant ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'", name="tenant_name"),
@@ -138,7 +142,7 @@ event = sa.Table(
     sa.UniqueConstraint("tenant", "event_id", name="event_id_once"),
     sa.UniqueConstraint("tenant", "idempotency_digest", name="event_idempotency_once"),
     sa.UniqueConstraint("tenant", "stream_digest", "stream_version", name="event_stream_version_once"),
-    sa.ForeignKeyConstraint(["tenant", "commit"], ["commit.tenant", "commit.commit"], name="event_of_commit"),
+    # That its commit is there is asked once a statement, by a trigger.
     sa.Index("event_source", "tenant", "source_digest"),
     # Few: what an erasure looks for that was derived.
     sa.Index("event_derivation", "tenant", "position", postgresql_where=sa.text("kind = 'derivation'")),
@@ -393,6 +397,3 @@ unit_vector = sa.Table(
     ),
     sa.Index("unit_vector_text", "tenant", "model_digest", "text_digest"),
 )
-
-TABLES_ACROSS_TENANTS: Final = ("tenant", "head", "commit", "epoch", "outbox", "dead_letter")
-"""What the relay's role may read without a tenant set: numbers and states, no content."""

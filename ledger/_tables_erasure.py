@@ -27,6 +27,7 @@ erased = sa.Table(
     ),
     # Whoever keeps something of the log in memory asks for the newest.
     sa.Index("erased_by_commit", "tenant", "commit"),
+    sa.Index("erased_by_erasure", "tenant", "erasure_id"),
 )
 
 # What is left of an erased claim, for every epoch; `commit` is that of its event.

@@ -1,31 +1,73 @@
-"""Tenants and their keys."""
+"""Tenants: making and finding them, and their keys."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import BadRequest, NotFound
+from contracts.limits import PAGE_EVENTS_MAX
 from ledger import _tables
 from ledger._database import TENANTS_CACHED_MAX, Database
 from ledger._driver_errors import translated
 from ledger._keys import TenantKeys
 from ledger._wake import autocommit
 
+PLANE: Final = "echoplane"
+"""Who makes a tenant that nobody asked for by name: a command that writes into it."""
+
 # As the check `tenant_name` has it.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-_CREATE: Final = sa.text("SELECT echoplane_create_tenant(:tenant, :wrapped_keys, :created_at)")
+_CREATE: Final = sa.text("SELECT echoplane_create_tenant(:tenant, :wrapped_keys, :created_at, :created_by)")
+_LIST: Final = sa.text(
+    "SELECT tenant, t.created_at, t.created_by, d.deleted_at, d.deleted_by, p.suspended, "
+    "coalesce(h.commit, d.commits) AS commits, coalesce(h.position, d.events) AS events "
+    "FROM tenant t FULL JOIN deleted_tenant d USING (tenant) LEFT JOIN head h USING (tenant) "
+    "LEFT JOIN tenant_policy p USING (tenant) "
+    "WHERE tenant > :after AND (CAST(:only AS text) IS NULL OR tenant = :only) ORDER BY tenant LIMIT :limit"
+)
 
 
-async def create_tenant(db: Database, tenant: str) -> bool:
+class TenantState(StrEnum):
+    """What becomes of a tenant; one that is being deleted is gone already, but for its last rows."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    DELETING = "deleting"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantRecord:
+    """
+    One tenant, in numbers: who made it and when, and how long its log is, or was.
+
+    Of one that is deleted nobody knows any more who made it.
+    """
+
+    tenant: str
+    state: TenantState
+    created_at: datetime | None
+    created_by: str | None
+    commits: int
+    events: int
+    deleted_at: datetime | None
+    deleted_by: str | None
+
+
+async def create_tenant(db: Database, tenant: str, *, created_by: str = PLANE) -> bool:
     """
     Make a tenant with an empty log; True if it was not there before.
 
     Raises:
         BadRequest: The name is not 1 to 63 letters, digits, `.`, `_` or `-`, the first a letter or digit.
+        TenantTaken: One of this name was deleted.
         Unavailable: The database is down or busy.
     """
     if _NAME.fullmatch(tenant) is None:
@@ -34,6 +76,7 @@ async def create_tenant(db: Database, tenant: str) -> bool:
         "tenant": tenant,
         "wrapped_keys": db.ring.new_tenant(tenant, randomness=db.randomness),
         "created_at": db.clock(),
+        "created_by": created_by,
     }
     with translated():
         async with autocommit(db.plane).connect() as connection:
@@ -41,16 +84,63 @@ async def create_tenant(db: Database, tenant: str) -> bool:
 
 
 async def tenant_exists(db: Database, tenant: str) -> bool:
-    """Say whether there is such a tenant."""
+    """Say whether there is such a tenant; one that was deleted is forgotten by this process too."""
     async with db.tenant(tenant) as conn:
-        return await conn.scalar(sa.select(_tables.tenant.c.tenant)) is not None
+        exists = await conn.scalar(sa.select(_tables.head.c.tenant)) is not None
+    if not exists:
+        forget_tenant(db, tenant)
+    return exists
+
+
+def forget_tenant(db: Database, tenant: str) -> None:
+    """Forget the keys of a tenant, and with them whatever this process keeps of it."""
+    db.tenant_keys.pop(tenant, None)
+    db.contracts.pop(tenant, None)
 
 
 async def list_tenants(db: Database) -> list[str]:
     """Return every tenant's name, sorted; by the relay's role, which sees no content."""
     async with db.across_tenants() as conn:
-        names = await conn.scalars(sa.select(_tables.tenant.c.tenant))
+        names = await conn.scalars(sa.select(_tables.head.c.tenant))
         return sorted(names)
+
+
+async def read_tenants(
+    db: Database, *, after: str, limit: int, only: str | None = None
+) -> list[TenantRecord]:
+    """
+    Return tenants by name, deleted ones too, at most `PAGE_EVENTS_MAX`; empty means no more.
+
+    Args:
+        db: The database.
+        after: The last name of the page before; empty to begin with.
+        limit: At most so many.
+        only: The one that the caller may see, None for all.
+
+    Raises:
+        Unavailable: The database is down or busy.
+    """
+    bound = {"after": after, "only": only, "limit": min(limit, PAGE_EVENTS_MAX)}
+    async with db.across_tenants() as conn:
+        rows = (await conn.execute(_LIST, bound)).all()
+    return [_record(row) for row in rows]
+
+
+def _record(row: Any) -> TenantRecord:  # noqa: ANN401 — a row
+    if row.deleted_at is not None:
+        state = TenantState.DELETED if row.created_at is None else TenantState.DELETING
+    else:
+        state = TenantState.SUSPENDED if row.suspended else TenantState.ACTIVE
+    return TenantRecord(
+        tenant=row.tenant,
+        state=state,
+        created_at=None if row.created_at is None else row.created_at.astimezone(UTC),
+        created_by=row.created_by,
+        commits=row.commits,
+        events=row.events,
+        deleted_at=None if row.deleted_at is None else row.deleted_at.astimezone(UTC),
+        deleted_by=row.deleted_by,
+    )
 
 
 async def tenant_keys(db: Database, tenant: str, conn: AsyncConnection | None = None) -> TenantKeys:
@@ -73,7 +163,8 @@ async def tenant_keys(db: Database, tenant: str, conn: AsyncConnection | None = 
             wrapped = await own.scalar(sa.select(_tables.tenant.c.wrapped_keys))
     else:
         wrapped = await conn.scalar(sa.select(_tables.tenant.c.wrapped_keys))
-    if wrapped is None:
+    # Of one that was deleted they are gone before its rows are.
+    if not wrapped:
         raise NotFound(what="tenant")
     keys = db.ring.open_tenant(tenant, bytes(wrapped))
     while len(db.tenant_keys) >= TENANTS_CACHED_MAX:

@@ -16,7 +16,8 @@ from contracts.erasures import ErasureReport, ErasureRequest
 from contracts.grants import Grant, Right
 from contracts.ports import Projector
 from ledger._database import Database
-from ledger._erasing import carry_out
+from ledger._erasing import Asked, carry_out
+from ledger._erasures import PLANE
 from ledger._grants import check_right
 
 __all__ = ["erase"]
@@ -29,6 +30,7 @@ async def erase(
     request: ErasureRequest,
     *,
     grant: Grant,
+    actor_id: str = PLANE,
     announce: Callable[[], None] = lambda: None,
 ) -> ErasureReport:
     """
@@ -41,6 +43,7 @@ async def erase(
             known what is about the subject.
         request: What to erase.
         grant: What the caller may do.
+        actor_id: Who is recorded as having erased; an operator.
         announce: Called once, when it is known that something goes, and before any of it does: whatever
             is raised after that may leave it erased. What is raised before changed nothing.
 
@@ -54,4 +57,5 @@ async def erase(
         Unavailable: The database is down or busy; erase again.
     """
     check_right(grant, tenant, Right.ERASE)
-    return await carry_out(db, tenant, projector, request, announce)
+    asked = Asked(request=request, actor_id=actor_id, announce=announce)
+    return await carry_out(db, tenant, projector, asked)

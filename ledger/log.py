@@ -22,8 +22,11 @@ from ledger._commits import (
     read_inclusion,
 )
 from ledger._database import Database, open_database
+from ledger._ending import delete_tenant
 from ledger._epochs import Epoch, EpochState, check_not_dropped, list_epochs
 from ledger._erasures import erased_on
+from ledger._export import export_tenant
+from ledger._export_form import Manifest
 from ledger._exported import (
     ExportedHead,
     ExportReport,
@@ -52,8 +55,27 @@ from ledger._read import (
     read_events_by_id,
     serving,
 )
+from ledger._restore import restore_tenant
 from ledger._standing import Connections, Standing, connections, standings
-from ledger._tenants import create_tenant, list_tenants, tenant_exists, tenant_keys
+from ledger._tenancy import (
+    RETENTION_ACTOR,
+    Decided,
+    TenantUse,
+    check_operator,
+    decide,
+    overdue,
+    retaining,
+    show_tenant,
+)
+from ledger._tenants import (
+    TenantRecord,
+    TenantState,
+    create_tenant,
+    list_tenants,
+    read_tenants,
+    tenant_exists,
+    tenant_keys,
+)
 from ledger._tokens import TokenRecord, create_token, find_grant, list_tokens, revoke_token
 from ledger._trails import (
     ErasedContext,
@@ -72,11 +94,13 @@ from ledger._verify import VerifyReport, verify
 from ledger._wake import WAKE_CHANNEL, Wakes, listening
 
 __all__ = [
+    "RETENTION_ACTOR",
     "WAKE_CHANNEL",
     "Checkpoint",
     "Connections",
     "Consistency",
     "Database",
+    "Decided",
     "Epoch",
     "EpochState",
     "ErasedContext",
@@ -89,6 +113,7 @@ __all__ = [
     "Inclusion",
     "LoggedCommit",
     "LoggedEvent",
+    "Manifest",
     "Problem",
     "Problems",
     "PublicKey",
@@ -98,6 +123,9 @@ __all__ = [
     "Standing",
     "StoredContext",
     "TenantKeys",
+    "TenantRecord",
+    "TenantState",
+    "TenantUse",
     "TokenRecord",
     "TrailHeader",
     "VerifyReport",
@@ -109,6 +137,7 @@ __all__ = [
     "check_export",
     "check_inclusion",
     "check_not_dropped",
+    "check_operator",
     "commit_form",
     "commit_line",
     "commit_of",
@@ -116,8 +145,11 @@ __all__ = [
     "connections",
     "create_tenant",
     "create_token",
+    "decide",
+    "delete_tenant",
     "erased_on",
     "event_keys",
+    "export_tenant",
     "find_grant",
     "folded_to",
     "follow",
@@ -132,6 +164,7 @@ __all__ = [
     "new_trail_id",
     "open_database",
     "open_note",
+    "overdue",
     "pending",
     "read_checkpoint",
     "read_claims",
@@ -144,9 +177,13 @@ __all__ = [
     "read_events_by_id",
     "read_inclusion",
     "read_stream",
+    "read_tenants",
     "read_trail",
+    "restore_tenant",
+    "retaining",
     "revoke_token",
     "serving",
+    "show_tenant",
     "standings",
     "stating",
     "store_recall",

@@ -29,6 +29,10 @@ PLANE_MAY = {
     "outbox": {"DELETE"},
     "pinned_view": {"DELETE", "INSERT"},
     "reach": {"INSERT"},
+    "tenant_policy": {
+        *("INSERT", "UPDATE(allowance)", "UPDATE(allowance_at)", "UPDATE(bytes_max)", "UPDATE(events_max)"),
+        *("UPDATE(events_per_minute)", "UPDATE(retention_days)", "UPDATE(suspended)"),
+    },
     "relation": {"INSERT", "UPDATE"},
     "token": {"INSERT", "UPDATE(revoked_at)"},
     "tombstone": {"INSERT"},
@@ -40,7 +44,9 @@ PLANE_MAY = {
     "veiled_name": {"INSERT"},
 }
 RELAY_SEES = {
-    "tenant": {"tenant", "created_at"},
+    "tenant": {"tenant", "created_at", "created_by"},
+    "tenant_policy": set(metadata.tables["tenant_policy"].columns.keys()),
+    "deleted_tenant": {"tenant", "deleted_at", "deleted_by", "commits", "events"},
     "head": {"tenant", "commit", "position", "recorded_at"},
     "epoch": set(metadata.tables["epoch"].columns.keys()),
     "outbox": set(metadata.tables["outbox"].columns.keys()),
@@ -61,6 +67,7 @@ OTHER_ROWS = [
     "INSERT INTO tombstone VALUES ('acme', 1, 0, 1, :event, '', '', '\\x01', '\\x01')",
     "INSERT INTO tombstone_reach VALUES ('acme', 1, ' aa', ' bb', 1, 0)",
     "INSERT INTO veiled_name VALUES ('acme', 1, ' aa', 'ann')",
+    "INSERT INTO tenant_policy VALUES ('acme', false, NULL, NULL, NULL, 30, 0, 0, now())",
     """INSERT INTO unit_vector
     VALUES ('acme', :event, 'm', 1, '\\x01', array_fill(0::real, ARRAY[384])::vector)""",
 ]
@@ -75,6 +82,8 @@ async def filled(db, owner_engine):
     await log.create_tenant(db, "other")
     erased = "INSERT INTO erased SELECT tenant, event_id, event_id, commit FROM event"
     await rows(owner_engine, f"{erased} RETURNING 1", tenant="acme")
+    deleted = "INSERT INTO deleted_tenant VALUES ('acme', now(), 'olga', 'why', 0, 0)"
+    await rows(owner_engine, f"{deleted} RETURNING 1", tenant="acme")
     async with db.tenant("acme") as conn:
         line = await conn.scalar(
             sa.insert(_tables.line)
