@@ -22,7 +22,7 @@ _TAG: Final = "$int"
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 # A tag, an escaped key, or a number of which it must be asked whether it was a float's. Within
 # text it may mean nothing: then the bytes are only read more slowly.
-_SPECIAL: Final = re.compile(rb"\$|[0-9]{16}")
+_SPECIAL: Final = re.compile(r"\$|[0-9]{16}", re.ASCII)
 
 
 def canonical(value: object) -> bytes:
@@ -49,9 +49,11 @@ def parse(data: bytes) -> Any:  # noqa: ANN401 - the caller knows what it stored
         IntegrityFault: They are not such bytes.
     """
     try:
-        if _SPECIAL.search(data) is None:
-            return json.loads(data)
-        return _untagged(json.loads(data, parse_int=_number))
+        # Read as text: from bytes, the library first asks which of five encodings they are in.
+        text = data.decode()
+        if _SPECIAL.search(text) is None:
+            return json.loads(text)
+        return _untagged(json.loads(text, parse_int=_number))
     except (ValueError, KeyError, RecursionError) as error:
         raise IntegrityFault(what="stored JSON cannot be read") from error
 

@@ -8,6 +8,7 @@ that states no validity carries `UNSTATED`.
 
 from __future__ import annotations
 
+import functools
 import hmac
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,8 @@ def canonical(value: object) -> bytes:
     return _ENCODE(value).encode("ascii")
 
 
+# Of an event nearly all times are one and the same.
+@functools.lru_cache(maxsize=1_024)
 def micros(instant: datetime) -> int:
     """Return whole microseconds since 1970, exact for every year that a term can name."""
     return (instant - _EPOCH) // _MICROSECOND
@@ -99,7 +102,7 @@ def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:
         "entity": claim.entity,
         "relation": claim.relation,
         "stance": claim.stance.value,
-        "body": canonical(_body_of(claim)),
+        "body": _body_of(claim),
     }
     row["seal"] = seal_of(row, keys=keys)
     return row
@@ -107,14 +110,25 @@ def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:
 
 def seal_of(row: Mapping[str, Any], *, keys: Digester) -> bytes:
     """Return the keyed digest over every column of a claim row but the seal itself."""
-    texts = (
-        row["tenant"], bytes(row["claim_id"]).hex(), row["event_id"], row["entity"], row["relation"],
-        row["stance"],
+    message = sealed_message(
+        row["tenant"], row["epoch"], row["claim_id"], row["position"], row["ordinal"], row["commit"],
+        row["event_id"], row["entity"], row["relation"], row["stance"], bytes(row["body"]),
     )  # fmt: skip
+    return keys.digest(message)
+
+
+def sealed_message(
+    tenant: str, epoch: int, claim_id: bytes, position: int, ordinal: int, commit: int, event_id: str,
+    entity: str, relation: str, stance: str, body: bytes,
+) -> bytes:  # fmt: skip
+    """Return what the seal of a claim row is a digest of."""
+    name = claim_id.hex()
     # The lengths stand first: no column's end can be read as the start of the next one.
-    lengths = " ".join([str(len(text)) for text in texts])
-    numbers = f"{row['epoch']} {row['position']} {row['ordinal']} {row['commit']}"
-    return keys.digest(f"claim-row {numbers} {lengths}:{''.join(texts)}:".encode() + bytes(row["body"]))
+    return (
+        f"claim-row {epoch} {position} {ordinal} {commit} "
+        f"{len(tenant)} {len(name)} {len(event_id)} {len(entity)} {len(relation)} {len(stance)}:"
+        f"{tenant}{name}{event_id}{entity}{relation}{stance}:"
+    ).encode() + body
 
 
 def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
@@ -126,17 +140,33 @@ def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
     """
     if not hmac.compare_digest(seal_of(row, keys=keys), bytes(row["seal"])):
         raise IntegrityFault(what=f"the seal of claim {row['position']}#{row['ordinal']}")
+    return claim_read(
+        row["position"], row["ordinal"], bytes(row["claim_id"]), row["commit"], row["event_id"],
+        row["entity"], row["relation"], row["stance"], read_body(bytes(row["body"])), epoch=row["epoch"],
+    )  # fmt: skip
+
+
+def read_body(body: bytes) -> list[Any]:
+    """Return what a claim's body says, as `_body_of` lists it."""
     # Canonical JSON: ASCII, and nothing around it.
-    body, _ = _DECODE(bytes(row["body"]).decode("ascii"))
-    value, validity, source, recorded_at, observed_at, spans, occurrence_id, targets, winner, inputs = body
+    said: list[Any] = _DECODE(body.decode("ascii"))[0]
+    return said
+
+
+def claim_read(
+    position: int, ordinal: int, claim_id: bytes, commit: int, event_id: str, entity: str, relation: str,
+    stance: str, said: Sequence[Any], *, epoch: int,
+) -> Claim:  # fmt: skip
+    """Return the claim of columns whose seal was checked; `said` is its body."""
+    value, validity, source, recorded_at, observed_at, spans, occurrence_id, targets, winner, inputs = said
     kind, start, end, earliest, timeless = validity
     return Claim(
-        claim_id=bytes(row["claim_id"]).hex(),
-        epoch=row["epoch"],
-        entity=row["entity"],
-        relation=row["relation"],
+        claim_id=claim_id.hex(),
+        epoch=epoch,
+        entity=entity,
+        relation=relation,
         value=value,
-        stance=Stance(row["stance"]),
+        stance=Stance(stance),
         validity=Validity(
             kind=ValidityKind(kind),
             start=_instant(start),
@@ -145,9 +175,9 @@ def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
             timeless=timeless,
         ),
         source=Source(actor_id=source[0], actor_class=source[1]),
-        position=Position(event=row["position"], ordinal=row["ordinal"]),
-        commit=row["commit"],
-        event_id=row["event_id"],
+        position=Position(event=position, ordinal=ordinal),
+        commit=commit,
+        event_id=event_id,
         recorded_at=KnownAt(instant_of(recorded_at)),
         observed_at=_instant(observed_at),
         spans=tuple(Span(start=start, end=end) for start, end in spans),
@@ -165,7 +195,7 @@ _SEALED_FORM: Final = 1
 def sealed_bytes(claim: Claim) -> bytes:
     """Return everything that a claim says, and nothing of its epoch: what a digest of the claim covers."""
     key = [_SEALED_FORM, claim.position.event, claim.position.ordinal, claim.commit, claim.event_id]
-    return canonical([*key, claim.entity, claim.relation, claim.stance.value]) + canonical(_body_of(claim))
+    return canonical([*key, claim.entity, claim.relation, claim.stance.value]) + _body_of(claim)
 
 
 async def read_claims(
@@ -195,27 +225,28 @@ async def read_claims(
     return [claim_of(row, keys=keys) for row in rows]
 
 
-def _body_of(claim: Claim) -> list[Any]:
-    # A list and no names: nine tenths of all claims would carry more names than content.
-    validity = claim.validity
-    return [
-        claim.value,
-        [
-            validity.kind.value,
-            _micros(validity.start),
-            _micros(validity.end),
-            _micros(validity.earliest),
-            validity.timeless,
-        ],
-        [claim.source.actor_id, claim.source.actor_class],
-        micros(claim.recorded_at),
-        _micros(claim.observed_at),
-        [[span.start, span.end] for span in claim.spans],
-        claim.occurrence_id,
-        [_target_form(target) for target in claim.targets],
-        None if claim.winner is None else _target_form(claim.winner),
-        [_target_form(target) for target in claim.inputs],
-    ]
+def _body_of(claim: Claim) -> bytes:
+    # A list and no names: nine tenths of all claims would carry more names than content. Joined by hand, as
+    # `canonical` writes it: most of it is numbers, and what a claim seldom has.
+    validity, source, winner = claim.validity, claim.source, claim.winner
+    return (
+        f'[{_ENCODE(claim.value)},["{validity.kind.value}",{_written(validity.start)},{_written(validity.end)},'
+        f"{_written(validity.earliest)},{'true' if validity.timeless else 'false'}],"
+        f"[{_ENCODE(source.actor_id)},{_ENCODE(source.actor_class)}],"
+        f"{micros(claim.recorded_at)},{_written(claim.observed_at)},"
+        f"{_ENCODE([[span.start, span.end] for span in claim.spans]) if claim.spans else '[]'},"
+        f"{'null' if claim.occurrence_id is None else _ENCODE(claim.occurrence_id)},"
+        f"{_targets_written(claim.targets)},{'null' if winner is None else _ENCODE(_target_form(winner))},"
+        f"{_targets_written(claim.inputs)}]"
+    ).encode("ascii")
+
+
+def _written(instant: datetime | None) -> str | int:
+    return "null" if instant is None else micros(instant)
+
+
+def _targets_written(targets: Sequence[TargetRef]) -> str:
+    return _ENCODE([_target_form(target) for target in targets]) if targets else "[]"
 
 
 def _target_form(target: TargetRef) -> dict[str, Any]:

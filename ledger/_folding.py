@@ -63,6 +63,7 @@ class Folding:
         self._of_relation: dict[str, RelationContract] = {}
         self._normal_of: dict[tuple[str, str], str] = {}
         self._digest_of: dict[str, str] = {}
+        self._around: dict[int, OnLine] = {}
         self._rank_of: dict[tuple[str, str, str], tuple[int, bool]] = {}
         self._paired: set[str] = set()
         self._beneath: set[Key] = set()
@@ -86,7 +87,7 @@ class Folding:
     def register(self, contract: RelationContract) -> None:
         """Take in a contract of a relation that nothing was claimed on yet."""
         self.contracts = self.contracts.with_registered([contract])
-        for known in (self._of_relation, self._normal_of, self._rank_of):
+        for known in (self._of_relation, self._normal_of, self._rank_of, self._around):
             known.clear()
         # What was replayed so far knows the contracts of before.
         self._worlds.clear()
@@ -198,14 +199,15 @@ class Folding:
         ):
             return False
         line = self._shelf.line(key, part)
-        around = OnLine(
-            nearby=self._nearby,
-            line=line,
-            by=claim,
-            normal=lambda other: self._normal(other, contract),
-            part_of=self._stored_part if is_many else None,
-            digest=self._digest,
-        )
+        around = self._around.get(id(line))
+        if around is None:
+            around = self._around[id(line)] = OnLine(
+                nearby=self._nearby,
+                line=line,
+                normal=lambda other: self._normal(other, contract),
+                part_of=self._stored_part if is_many else None,
+                digest=self._digest,
+            )
         return place(line, self._incoming(key, contract, claim), commit, around)
 
     def _incoming(self, key: Key, contract: RelationContract, claim: Claim) -> Incoming:

@@ -8,7 +8,7 @@ what it encrypted, and every digest that it keyed says nothing any more.
 
 from __future__ import annotations
 
-import hmac
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,6 +20,10 @@ from contracts.errors import IntegrityFault
 
 KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
+_BLOCK_BYTES: Final = 64
+# What HMAC does to each byte of a key, by its RFC.
+_INNER_PAD: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER_PAD: Final = bytes(byte ^ 0x5C for byte in range(256))
 
 Randomness = Callable[[int], bytes]
 """Returns that many bytes which nobody can guess."""
@@ -30,8 +34,37 @@ def framed(*parts: bytes) -> bytes:
     return b"".join([len(part).to_bytes(8, "big") + part for part in parts])
 
 
+class _Mac:
+    """
+    HMAC-SHA256 (RFC 2104) under one key: what the key makes of it is worked out once.
+
+    A fold makes several digests of each claim under one key; the library's own takes four times as long.
+    """
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, key: bytes) -> None:
+        block = key.ljust(_BLOCK_BYTES, b"\0")
+        self._inner = hashlib.sha256(block.translate(_INNER_PAD))
+        self._outer = hashlib.sha256(block.translate(_OUTER_PAD))
+
+    def begun(self, *parts: bytes) -> _Mac:
+        """Return one in which these parts stand first, each framed."""
+        begun = object.__new__(_Mac)
+        begun._inner, begun._outer = self._inner.copy(), self._outer
+        begun._inner.update(framed(*parts))
+        return begun
+
+    def digest(self, *parts: bytes) -> bytes:
+        """Return the digest of these parts, each framed, after those that stand first."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(framed(*parts))
+        outer.update(inner.digest())
+        return outer.digest()
+
+
 def _hmac(key: bytes, *parts: bytes) -> bytes:
-    return hmac.digest(key, framed(*parts), "sha256")
+    return _Mac(key).digest(*parts)
 
 
 def _seal(key: bytes, plain: bytes, context: bytes, randomness: Randomness) -> bytes:
@@ -77,18 +110,28 @@ class TenantKeys:
     tenant: str
     _wrapping_key: bytes = field(repr=False)
     _digest_key: bytes = field(repr=False)
+    _wraps: _Mac = field(init=False, repr=False)
+    _digests: _Mac = field(init=False, repr=False)
+    _plain_digests: _Mac = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # A frozen instance is filled in so.
+        digests = _Mac(self._digest_key)
+        object.__setattr__(self, "_digests", digests)
+        object.__setattr__(self, "_plain_digests", digests.begun(b"digest"))
+        object.__setattr__(self, "_wraps", _Mac(self._wrapping_key).begun(b"wrap", self.tenant.encode()))
 
     def digest(self, data: bytes) -> bytes:
         """Return a digest (32 bytes) keyed with the tenant's digest key."""
-        return _hmac(self._digest_key, b"digest", data)
+        return self._plain_digests.digest(data)
 
     def digest_of(self, purpose: str, *parts: bytes) -> bytes:
         """Return a keyed digest of several parts, which no other purpose can produce."""
-        return _hmac(self._digest_key, b"digest of", purpose.encode(), *parts)
+        return self._digests.digest(b"digest of", purpose.encode(), *parts)
 
     def seal(self, table: str, *columns: bytes) -> bytes:
         """Return the seal (32 bytes) of a row: a keyed digest of all its other columns, in order."""
-        return _hmac(self._digest_key, b"seal", table.encode(), *columns)
+        return self._digests.digest(b"seal", table.encode(), *columns)
 
     def new_key(self, key_id: str, *, randomness: Randomness) -> tuple[EventKey, bytes]:
         """Make the data key of `key_id`, and the same wrapped, for its table."""
@@ -105,7 +148,7 @@ class TenantKeys:
         return EventKey(_key=_open(self._wrapping(key_id), wrapped, b"", what=f"key of {key_id}"))
 
     def _wrapping(self, key_id: str) -> bytes:
-        return _hmac(self._wrapping_key, b"wrap", self.tenant.encode(), key_id.encode())
+        return self._wraps.digest(key_id.encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,13 +55,13 @@ class Nearby:
         self._claims: dict[str, Claim] = {}
         self._after: dict[tuple[Key, int], Sequence[Claim]] = {}
         self._own: dict[Key, list[tuple[Order, Claim]]] = defaultdict(list)
+        self._unsorted: dict[Key, list[Claim]] = defaultdict(list)
 
     def note(self, claim: Claim) -> None:
         """Take in a claim of the fold."""
         self._claims[claim.claim_id] = claim
-        start = state_start(claim)
-        if start is not None:
-            insort(self._own[claim.entity, claim.relation], (_order(start, claim), claim), key=_first)
+        # Few keys of a fold are ever asked for what was said on them.
+        self._unsorted[claim.entity, claim.relation].append(claim)
 
     def claim(self, claim_id: str) -> Claim:
         """
@@ -87,7 +87,7 @@ class Nearby:
             if (key, start) not in self._after:
                 raise NotReadError
             stored = self._after[key, start]
-        own = self._own[key]
+        own = self._sorted(key)
         later = own[bisect_right(own, (start + 1, -1, -1), key=_first) :]
         until = _stored_order(stored[-1]) if len(stored) == _states_max(line) else None
         for order, claim in merge(((_stored_order(one), one) for one in stored), later, key=_first):
@@ -98,6 +98,15 @@ class Nearby:
         if until is not None:
             raise NotReadError
 
+    def _sorted(self, key: Key) -> list[tuple[Order, Claim]]:
+        """Return the fold's own states on a key, in order."""
+        own = self._own[key]
+        for claim in self._unsorted.pop(key, ()):
+            start = state_start(claim)
+            if start is not None:
+                insort(own, (_order(start, claim), claim), key=_first)
+        return own
+
     async def read(self, late: Sequence[Late]) -> None:
         """Load the cells around late claims, the states after them, and what those cells name."""
         stretches: list[tuple[Line, int, int]] = []
@@ -106,7 +115,7 @@ class Nearby:
         for one in late:
             tail, line = one.line.tail, one.line
             assert tail is not None
-            start, end, earliest = extent_of(one.incoming.claim.validity)
+            start, end, earliest = one.incoming.extent
             first = earliest if earliest < tail.first else start
             if one.incoming.is_state:
                 if start < tail.latest:
@@ -139,7 +148,7 @@ class Nearby:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnLine:
     """
-    What was read around a claim that is to be placed on a line; `part` as it is stored.
+    What was read around the claims that are to be placed on a line.
 
     `normal` gives the normal form of a claim's value, `part_of` the part that a form stands in, None on
     a key that has one line alone.
@@ -147,7 +156,6 @@ class OnLine:
 
     nearby: Nearby
     line: Line
-    by: Claim
     normal: Callable[[Claim], str]
     part_of: Callable[[str], str] | None
     digest: Callable[[str], str]
@@ -161,14 +169,14 @@ class OnLine:
         """
         return self._said(self.nearby.claim(claim_id))
 
-    def state_after(self, start: int) -> Said | None:
+    def state_after(self, start: int, *, by: Claim) -> Said | None:
         """
-        Return the first state on the line that was said before and begins after an instant.
+        Return the first state on the line that was said before a claim and begins after an instant.
 
         Raises:
             NotReadError: It was not looked for, or too many others stand before it.
         """
-        states = self.nearby.states_after(self.line, start, self.by)
+        states = self.nearby.states_after(self.line, start, by)
         return next((self._said(claim) for claim in states if self._is_on(claim)), None)
 
     def _is_on(self, claim: Claim) -> bool:

@@ -14,7 +14,6 @@ from typing import Protocol
 from contracts.claims import Claim
 from contracts.events import Stance
 from ledger._decide import State
-from ledger._entries import extent_of
 from ledger._intervals import FOREVER
 from ledger._lines import Line, NotReadError
 from ledger._tails import Incoming, Tail
@@ -55,9 +54,9 @@ class Around(Protocol):
         """
         ...
 
-    def state_after(self, start: int) -> Said | None:
+    def state_after(self, start: int, *, by: Claim) -> Said | None:
         """
-        Return the first state on the line that was said before and begins after an instant.
+        Return the first state on the line that was said before a claim and begins after an instant.
 
         Raises:
             NotReadError: It was not looked for.
@@ -82,7 +81,7 @@ def place(line: Line, incoming: Incoming, commit: int, around: Around) -> bool:
 
 def _placed(line: Line, incoming: Incoming, around: Around) -> tuple[Tail, list[Segment]] | None:
     """Return the line's new tail, and what now is open in one stretch of it; None if that is not sure."""
-    start, end, earliest = extent_of(incoming.claim.validity)
+    start, end, earliest = incoming.extent
     tail = line.tail
     if not incoming.is_state and end == FOREVER:
         return None
@@ -109,14 +108,14 @@ def _placed(line: Line, incoming: Incoming, around: Around) -> tuple[Tail, list[
 
 
 def _alone(incoming: Incoming) -> tuple[Tail, list[Segment]]:
-    start, end, earliest = extent_of(incoming.claim.validity)
+    start, end, earliest = incoming.extent
     doubt = [_doubt(earliest, start)] if earliest < start else []
     return Tail.of_first(incoming), [*doubt, _segment(incoming, start, end)]
 
 
 def _over(line: Line, incoming: Incoming, around: Around) -> list[Segment] | None:
     """Place an interval over what is there: what says the same of the same interval is only repeated."""
-    start, end, _ = extent_of(incoming.claim.validity)
+    start, end, _ = incoming.extent
     again = (False, start, end, own_source(incoming.claim))
     segments: list[Segment] = []
     for from_, to, open_ in line.pieces(start, end):
@@ -135,7 +134,7 @@ def _among(
     line: Line, tail: Tail, incoming: Incoming, around: Around, before: list[Segment]
 ) -> tuple[Tail, list[Segment]] | None:
     """Place a state among others: it stands up to the next one, and the states around it regroup."""
-    start, _, _ = extent_of(incoming.claim.validity)
+    start, _, _ = incoming.extent
     [(_, _, here)] = line.pieces(start, start + 1)
     last = None if here is None or not here.claims else around.said(here.claims[0])
     if last is not None and not last.is_state:
@@ -143,7 +142,7 @@ def _among(
         return None
     if last is not None and last.value == incoming.value:
         return tail.with_placed(incoming, is_last=False), before
-    following = around.state_after(start)
+    following = around.state_after(start, by=incoming.claim)
     until = FOREVER if following is None else following.start
     named = incoming.claim.claim_id
     segments = list(before)

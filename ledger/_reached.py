@@ -38,18 +38,19 @@ class Reached:
     async def note(self, claim: Claim) -> set[Key]:
         """Take in a claim; return every key that it bears on, its own among them."""
         keys = {(claim.entity, claim.relation)} if claim.relation != NO_KEY else set()
-        if bears_elsewhere(claim):
-            stored = await self._stored_of(claim)
-            graves = self._reader.graves
-            if isinstance(claim, Tombstone):
-                stored = {graves.veil(key) for key in stored}
-            if any(is_veiled(*key) for key in stored):
-                stored -= {graves.veil(key) for key in keys}
-            self._stored[claim.claim_id] = stored - keys
-            self._clear[claim.claim_id] = await graves.clear(stored) - keys
-            keys = keys | self._clear[claim.claim_id]
-        self._of_event[claim.event_id] |= self._own(claim) | self._stored.get(claim.claim_id, set())
-        return keys
+        if not bears_elsewhere(claim):
+            self._of_event[claim.event_id] |= self._own(claim)
+            return keys
+        stored = await self._stored_of(claim)
+        graves = self._reader.graves
+        if isinstance(claim, Tombstone):
+            stored = {graves.veil(key) for key in stored}
+        if any(is_veiled(*key) for key in stored):
+            stored -= {graves.veil(key) for key in keys}
+        self._stored[claim.claim_id] = stored - keys
+        self._clear[claim.claim_id] = await graves.clear(stored) - keys
+        self._of_event[claim.event_id] |= self._own(claim) | self._stored[claim.claim_id]
+        return keys | self._clear[claim.claim_id]
 
     async def _stored_of(self, claim: Claim) -> set[Key]:
         found: set[Key] = {

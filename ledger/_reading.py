@@ -5,9 +5,18 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from contracts.claims import Claim, Position, ProjectedClaim, Source, Span, TargetRef
+from contracts.claims import (
+    Claim,
+    Position,
+    ProjectedClaim,
+    Source,
+    Span,
+    TargetRef,
+    Validity,
+    ValidityKind,
+)
 from contracts.errors import BadRequest
-from contracts.events import AIMED, Event, Stance, TargetDraft
+from contracts.events import AIMED, Event, Stance, TargetDraft, ValidDraft
 from contracts.identity import IDENTITY
 from contracts.ports import Projector
 from ledger._claims import NO_KEY, claim_ids
@@ -60,23 +69,13 @@ def claims_of(
     Raises:
         BadRequest: An interval is empty or inverted, or an ordinal occurs twice.
     """
-    source = Source(actor_id=event.draft.actor.id, actor_class=event.draft.actor.class_)
     ordered = sorted(projected, key=lambda item: item.ordinal)
     if len({item.ordinal for item in ordered}) < len(ordered):
         raise BadRequest(field="claims", reason="the projector gave two claims one ordinal")
-    return [
-        _claim(
-            event,
-            item,
-            source=source,
-            epoch=epoch,
-            contracts=contracts,
-            claim_id=claim_id,
-            event_id_of=event_id_of,
-        )
-        for item in ordered
-        if not _is_misread(item, contracts)
-    ]
+    reading = _Reading(
+        event=event, epoch=epoch, contracts=contracts, claim_id=claim_id, event_id_of=event_id_of
+    )
+    return [reading.claim(item) for item in ordered if not _is_misread(item, contracts)]
 
 
 def _is_misread(item: ProjectedClaim, contracts: Contracts) -> bool:
@@ -94,50 +93,74 @@ def _is_misread(item: ProjectedClaim, contracts: Contracts) -> bool:
     )
 
 
-def _claim(
-    event: Event,
-    item: ProjectedClaim,
-    *,
-    source: Source,
-    epoch: int,
-    contracts: Contracts,
-    claim_id: Callable[[int], str],
-    event_id_of: Callable[[str], str | None],
-) -> Claim:
-    draft = event.draft
-    relation = item.draft.relation or NO_KEY
-    targets = draft.targets if item.draft.targets is None else item.draft.targets
-    winner = item.draft.winner or draft.winner
+class _Reading:
+    """Makes the claims of one event: what all of them have in common is worked out once."""
 
-    def refer(target: TargetDraft) -> TargetRef:
-        return _reference(target, event, event_id_of)
+    def __init__(
+        self,
+        *,
+        event: Event,
+        epoch: int,
+        contracts: Contracts,
+        claim_id: Callable[[int], str],
+        event_id_of: Callable[[str], str | None],
+    ) -> None:
+        self._event = event
+        self._epoch = epoch
+        self._contracts = contracts
+        self._claim_id = claim_id
+        self._event_id_of = event_id_of
+        actor = event.draft.actor
+        self._source = Source(actor_id=actor.id, actor_class=actor.class_)
+        self._observed_at = None if event.observed is None else event.observed.first
+        self._validity_unsaid: dict[tuple[Stance, ValidityKind], Validity] = {}
 
-    return Claim(
-        claim_id=claim_id(item.ordinal),
-        epoch=epoch,
-        entity=item.draft.entity or NO_KEY,
-        relation=relation,
-        value=_value(item.draft.value, relation),
-        stance=item.stance,
-        validity=validity_of(
-            item.draft.valid,
-            stance=item.stance,
-            default_kind=contracts.of(relation).validity,
-            observed=event.observed,
+    def claim(self, item: ProjectedClaim) -> Claim:
+        event, draft, stance = self._event, item.draft, item.stance
+        relation = draft.relation or NO_KEY
+        targets: Sequence[TargetDraft] = ()
+        winner: TargetDraft | None = None
+        if stance in AIMED:
+            targets = event.draft.targets if draft.targets is None else draft.targets
+        if stance == Stance.SETTLE:
+            winner = draft.winner or event.draft.winner
+        return Claim(
+            claim_id=self._claim_id(item.ordinal),
+            epoch=self._epoch,
+            entity=draft.entity or NO_KEY,
+            relation=relation,
+            value=_value(draft.value, relation),
+            stance=stance,
+            validity=self._validity(draft.valid, stance, self._contracts.of(relation).validity),
+            source=self._source,
+            position=Position(event=event.position, ordinal=item.ordinal),
+            commit=event.commit,
+            event_id=event.event_id,
             recorded_at=event.recorded_at,
-        ),
-        source=source,
-        position=Position(event=event.position, ordinal=item.ordinal),
-        commit=event.commit,
-        event_id=event.event_id,
-        recorded_at=event.recorded_at,
-        observed_at=None if event.observed is None else event.observed.first,
-        spans=item.spans,
-        occurrence_id=item.draft.occurrence_id or draft.occurrence_id,
-        targets=tuple(refer(target) for target in targets) if item.stance in AIMED else (),
-        winner=refer(winner) if winner is not None and item.stance == Stance.SETTLE else None,
-        inputs=tuple(refer(target) for target in item.draft.inputs),
-    )
+            observed_at=self._observed_at,
+            spans=item.spans,
+            occurrence_id=draft.occurrence_id or event.draft.occurrence_id,
+            targets=self._references(targets),
+            winner=None if winner is None else _reference(winner, event, self._event_id_of),
+            inputs=self._references(draft.inputs),
+        )
+
+    def _validity(self, valid: ValidDraft | None, stance: Stance, kind: ValidityKind) -> Validity:
+        known = None if valid is not None else self._validity_unsaid.get((stance, kind))
+        if known is not None:
+            return known
+        event = self._event
+        found = validity_of(
+            valid, stance=stance, default_kind=kind, observed=event.observed, recorded_at=event.recorded_at
+        )
+        if valid is None:
+            self._validity_unsaid[stance, kind] = found
+        return found
+
+    def _references(self, targets: Sequence[TargetDraft]) -> tuple[TargetRef, ...]:
+        if not targets:
+            return ()
+        return tuple([_reference(target, self._event, self._event_id_of) for target in targets])
 
 
 def _value(value: object, relation: str) -> object:

@@ -10,7 +10,7 @@ import json
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from contracts.claims import DERIVED, Claim, ValidityKind
@@ -25,23 +25,25 @@ NO_VALUE: Final = ""
 """In place of a digest: nothing stands at the end of all time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Incoming:
     """
     A claim about to be placed on a line, with what the contract says of its source there.
 
-    It only says something. `value` is a keyed digest of its normal form.
+    It only says something. `value` is a keyed digest of its normal form, `extent` (start, end, earliest);
+    `is_state` says whether it stands until something later is known.
     """
 
     claim: Claim
     rank: int
     replaces_any: bool
     value: str
+    extent: tuple[int, int, int] = field(init=False)
+    is_state: bool = field(init=False)
 
-    @property
-    def is_state(self) -> bool:
-        """Return whether it stands until something later is known."""
-        return self.claim.validity.kind == ValidityKind.SINCE
+    def __post_init__(self) -> None:
+        self.extent = extent_of(self.claim.validity)
+        self.is_state = self.claim.validity.kind == ValidityKind.SINCE
 
     @property
     def is_end(self) -> bool:
@@ -110,7 +112,7 @@ class Tail:
     @classmethod
     def of_first(cls, incoming: Incoming) -> Self:
         """Return that of a line that nothing else was ever on."""
-        start, end, earliest = extent_of(incoming.claim.validity)
+        start, end, earliest = incoming.extent
         is_state = incoming.is_state
         return cls(
             rank=incoming.rank,
@@ -132,7 +134,7 @@ class Tail:
 
     def with_placed(self, incoming: Incoming, *, is_last: bool) -> Tail:
         """Return it with a claim more that it takes; `is_last` says that no state begins after it."""
-        start, end, earliest = extent_of(incoming.claim.validity)
+        start, end, earliest = incoming.extent
         is_state = incoming.is_state
         return Tail(
             rank=self.rank,
@@ -148,7 +150,7 @@ class Tail:
 
     def with_outranked(self, incoming: Incoming) -> Tail:
         """Return it with a claim of a lower rank more, that begins where a higher one stands for good."""
-        start, end, _ = extent_of(incoming.claim.validity)
+        start, end, _ = incoming.extent
         latest = max(self.latest, start if incoming.is_state else end)
         return replace(self, latest=latest, is_even=False, is_open=False, is_plain=False)
 

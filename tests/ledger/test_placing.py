@@ -70,7 +70,6 @@ class Whole:
     """Everything that was said, as if all of it had been read; `hidden` is what was not."""
 
     court: Court
-    by: Claim
     part: str
     is_many: bool
     is_hidden: bool
@@ -88,13 +87,13 @@ class Whole:
             source=own_source(claim),
         )
 
-    def state_after(self, start: int) -> Said | None:
+    def state_after(self, start: int, *, by: Claim) -> Said | None:
         if self.is_hidden:
             raise NotReadError
         found = [
             (begin, entry.place, entry.claim.claim_id)
-            for entry in self.court.replay.entries_of("box", self.by.relation)
-            if entry.claim.position < self.by.position
+            for entry in self.court.replay.entries_of("box", by.relation)
+            if entry.claim.position < by.position
             and (begin := state_start(entry.claim)) is not None
             and begin > start
             and (not self.is_many or entry.normal in {None, self.part})
@@ -150,7 +149,7 @@ class Placing:
             claim=claim, rank=entry.rank, value=digest(value_of(entry)),
             replaces_any=entry.replaces_any and not CONTRACTS.of(self.relation).conflict_window,
         )  # fmt: skip
-        around = Whole(court=court, by=claim, part=part, is_many=self.is_many, is_hidden=is_hidden)
+        around = Whole(court=court, part=part, is_many=self.is_many, is_hidden=is_hidden)
         return place(line, incoming, cut, around)
 
 
