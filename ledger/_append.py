@@ -29,6 +29,7 @@ from ledger._database import Database
 from ledger._driver_errors import translated
 from ledger._events import SealedEvent, new_id, seal_event
 from ledger._grants import check_command, check_emit
+from ledger._idle import refuse_idle
 from ledger._keys import TenantKeys
 from ledger._named import Named
 from ledger._prepare import Prepared, PreparedEvent, prepare
@@ -204,9 +205,10 @@ async def _append(
     for _ in range(CONTRACT_TRIES_MAX):
         if under is not None:
             try:
+                refuse_idle(events)
                 under = await hold_newest(db, keys, events, under, named)
-            except WrongValue:
-                # What was accepted once stays so, whatever its relation takes by now.
+            except (BadRequest, WrongValue):
+                # What was accepted once stays so, whatever is refused by now.
                 with contextlib.suppress(AlreadyKnown):
                     return await known_receipt(db, keys, drafts, prepared)
                 raise

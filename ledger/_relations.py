@@ -202,6 +202,7 @@ def check_contract(contract: RelationContract) -> None:
         BadRequest: With the field and the reason.
     """
     _check_fields(contract)
+    _check_derived(contract)
     # Not where a stored one is read again: its unit takes the library of units, which loads slowly.
     try:
         if contract.unit is not None:
@@ -213,6 +214,14 @@ def check_contract(contract: RelationContract) -> None:
             check_schema(contract.schema)
     except NotOfType as error:
         raise BadRequest(field="schema", reason=str(error)) from error
+
+
+def _check_derived(contract: RelationContract) -> None:
+    # Of what is registered alone: a stored one was taken, and where it stood had no effect.
+    named = [place for place in contract.authority if {DERIVED, CLASS + DERIVED} & set(place)]
+    if named and (len(named[0]) > 1 or named != [contract.authority[-1]]):
+        reason = f"{DERIVED} ranks below every other class: leave it out, or name it alone and last"
+        raise BadRequest(field="authority", reason=reason)
 
 
 def _check_fields(contract: RelationContract) -> None:

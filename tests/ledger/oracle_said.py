@@ -261,7 +261,7 @@ class Said(Ranked):
         if claim.relation:
             winners = [w for w in winners if self._same_key(w, *self._key(claim)[:2])]
         lost = any(
-            l not in winners and self._same_key(w, l.entity, l.relation) for l in losers for w in winners
+            i not in winners and self._same_key(w, i.entity, i.relation) for i in losers for w in winners
         )
         self._report(claim, claim.targets, also=not winners or (bool(claim.targets) and not lost))
         refused = []

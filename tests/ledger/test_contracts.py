@@ -38,6 +38,8 @@ DATA = Path(__file__).parents[1] / "data"
         ("conflict_window", {"conflict_window": timedelta(days=40_000)}),
         ("authority", {"authority": ()}),
         ("authority", {"authority": (("ann",), ())}),
+        ("authority", {"authority": (("derived",), ("*",))}),
+        ("authority", {"authority": (("*",), ("assistant", "class:derived"))}),
         ("authority", {"authority": (("ann",), ("ann",))}),
         ("authority", {"authority": (("actor:",),)}),
         ("authority", {"authority": (("",),)}),

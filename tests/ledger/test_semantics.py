@@ -131,10 +131,10 @@ def test_dispute_about_a_vague_mention_is_open_wherever_an_occurrence_it_tells_o
     )
 
 
-def say(number, actor, *claims, **fields):
+def say(number, actor, *claims):
     return {
         "stream": "s", "kind": "claim", "source_event_id": f"e{number}",
-        "actor": {"id": actor, "class": "operator" if actor == "op" else "user"}, "claims": list(claims), **fields,
+        "actor": {"id": actor, "class": "operator" if actor == "op" else "user"}, "claims": list(claims),
     }  # fmt: skip
 
 
