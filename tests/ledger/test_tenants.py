@@ -22,6 +22,7 @@ from contracts.errors import (
 )
 from contracts.events import ErasedEvent, Event, Kind
 from contracts.grants import LOCAL_GRANT
+from contracts.relation_wire import ContractRequest
 from contracts.tenants import Policy
 from ledger import log
 from ledger._ending import DELETED_IN_ORDER
@@ -210,8 +211,6 @@ async def test_a_deleted_tenant_leaves_its_name_and_no_row_in_any_table(plane_db
 
 
 async def register_contract_of_age(db) -> None:
-    from contracts.relation_wire import ContractRequest  # noqa: PLC0415
-
     contract = ContractRequest(relation="age", value_type="number").contract()
     await register_contract(db, "acme", contract, stream="contracts", actor_id="op", grant=LOCAL_GRANT)
 
