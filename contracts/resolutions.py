@@ -7,6 +7,7 @@ What the resolver answers: one of three, and nothing else decides what is curren
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -38,8 +39,8 @@ class Resolved:
 
     value: Any
     form: str
-    claims: tuple[Claim, ...]
-    superseded: tuple[Claim, ...]
+    claims: Sequence[Claim]
+    superseded: Sequence[Claim]
     count_identity: str | None
 
 

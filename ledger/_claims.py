@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 import hmac
 import json
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -45,6 +46,38 @@ class Digester(Protocol):
     def digest(self, data: bytes) -> bytes:
         """Return the keyed digest of `data`."""
         ...
+
+COLUMNS: Final = (
+    "claim_id", "position", "ordinal", "commit", "event_id", "entity", "relation", "stance", "body",
+)  # fmt: skip
+"""Of a claim, beside its tenant and epoch, which all that are read together share, and its seal."""
+
+_IN_ORDER: Final = operator.itemgetter(*COLUMNS)
+
+
+class Told(NamedTuple):
+    """A claim as it was read; `said` is its body, as it is written. They sort by position."""
+
+    position: int
+    ordinal: int
+    claim_id: bytes
+    commit: int
+    event_id: str
+    entity: str
+    relation: str
+    stance: str
+    said: list[Any]
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 — any JSON value
+        """Return what it says, None where it says that something ended."""
+        return self.said[0]
+
+    @property
+    def start(self) -> int | None:
+        """Return where its validity begins, in microseconds; None where that is open."""
+        start: int | None = self.said[1][1]
+        return start
 
 
 def canonical(value: object) -> bytes:
@@ -110,25 +143,28 @@ def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:
 
 def seal_of(row: Mapping[str, Any], *, keys: Digester) -> bytes:
     """Return the keyed digest over every column of a claim row but the seal itself."""
-    message = sealed_message(
-        row["tenant"], row["epoch"], row["claim_id"], row["position"], row["ordinal"], row["commit"],
-        row["event_id"], row["entity"], row["relation"], row["stance"], bytes(row["body"]),
-    )  # fmt: skip
-    return keys.digest(message)
+    return keys.digest(sealed_message(_IN_ORDER(row), tenant=row["tenant"], epoch=row["epoch"]))
 
 
-def sealed_message(
-    tenant: str, epoch: int, claim_id: bytes, position: int, ordinal: int, commit: int, event_id: str,
-    entity: str, relation: str, stance: str, body: bytes,
-) -> bytes:  # fmt: skip
-    """Return what the seal of a claim row is a digest of."""
+def sealed_message(columns: Sequence[Any], *, tenant: str, epoch: int) -> bytes:
+    """Return what the seal of a claim row is a digest of; `columns` are those of `COLUMNS`."""
+    claim_id, position, ordinal, commit, event_id, entity, relation, stance, body = columns
     name = claim_id.hex()
     # The lengths stand first: no column's end can be read as the start of the next one.
-    return (
+    named = (
         f"claim-row {epoch} {position} {ordinal} {commit} "
         f"{len(tenant)} {len(name)} {len(event_id)} {len(entity)} {len(relation)} {len(stance)}:"
         f"{tenant}{name}{event_id}{entity}{relation}{stance}:"
-    ).encode() + body
+    )
+    return named.encode() + bytes(body)
+
+
+def told_of(columns: Sequence[Any]) -> Told:
+    """Return the claim of a row whose seal was checked; `columns` are those of `COLUMNS`."""
+    claim_id, position, ordinal, commit, event_id, entity, relation, stance, body = columns
+    # Canonical JSON: ASCII, and nothing around it.
+    said = _DECODE(bytes(body).decode("ascii"))[0]
+    return Told(position, ordinal, claim_id, commit, event_id, entity, relation, stance, said)
 
 
 def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
@@ -140,24 +176,12 @@ def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:
     """
     if not hmac.compare_digest(seal_of(row, keys=keys), bytes(row["seal"])):
         raise IntegrityFault(what=f"the seal of claim {row['position']}#{row['ordinal']}")
-    return claim_read(
-        row["position"], row["ordinal"], bytes(row["claim_id"]), row["commit"], row["event_id"],
-        row["entity"], row["relation"], row["stance"], read_body(bytes(row["body"])), epoch=row["epoch"],
-    )  # fmt: skip
+    return claim_told(told_of(_IN_ORDER(row)), epoch=row["epoch"])
 
 
-def read_body(body: bytes) -> list[Any]:
-    """Return what a claim's body says, as `_body_of` lists it."""
-    # Canonical JSON: ASCII, and nothing around it.
-    said: list[Any] = _DECODE(body.decode("ascii"))[0]
-    return said
-
-
-def claim_read(
-    position: int, ordinal: int, claim_id: bytes, commit: int, event_id: str, entity: str, relation: str,
-    stance: str, said: Sequence[Any], *, epoch: int,
-) -> Claim:  # fmt: skip
-    """Return the claim of columns whose seal was checked; `said` is its body."""
+def claim_told(told: Told, *, epoch: int) -> Claim:
+    """Return the claim as the object that it is."""
+    position, ordinal, claim_id, commit, event_id, entity, relation, stance, said = told
     value, validity, source, recorded_at, observed_at, spans, occurrence_id, targets, winner, inputs = said
     kind, start, end, earliest, timeless = validity
     return Claim(

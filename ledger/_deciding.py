@@ -7,7 +7,7 @@ was changed, removed or added must not pass. Of a longer one the cells decide, e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from contracts.claims import Claim
@@ -21,12 +21,13 @@ from ledger._claims import NO_KEY, micros
 from ledger._court import Court, KeyVerdict
 from ledger._decide import State, Verdict
 from ledger._excerpt import Excerpt, NotSureError, Read, events_named
-from ledger._found import Found
-from ledger._ground import Ground
+from ledger._found import Found, found_on
+from ledger._ground import Ground, ground_of
 from ledger._keys import TenantKeys
 from ledger._marks import Marked, Marks
-from ledger._piece import Pieces, in_order, pieces_of
+from ledger._piece import Pieces, buried_of, in_order, pieces_around
 from ledger._reached import tombstones_apart
+from ledger._stated import states_answer
 from ledger._timeline import claims_of_cell
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, with_merged
@@ -130,11 +131,44 @@ async def decide(
         IntegrityFault: A claim, contract or cell that was read is not what was written.
     """
     keys = list(dict.fromkeys(wanted))
-    pieces = await pieces_of(reader, keys, at=view.valid_at)
+    stand, read = await found_on(reader, keys, at=view.valid_at)
+    ground = await ground_of(reader, stand)
+    return await _decided(reader, view, dict(zip(keys, read, strict=True)), ground, claims)
+
+
+async def answers(
+    reader: Reader, view: View, wanted: Sequence[Key]
+) -> tuple[dict[Key, KeyResolution], Ground]:
+    """
+    Answer keys at a view: those on which states alone were said in one pass, any other as `decide` does.
+
+    Raises:
+        IntegrityFault: A claim, contract or cell that was read is not what was written.
+    """
+    keys = list(dict.fromkeys(wanted))
+    stand, read = await found_on(reader, keys, at=view.valid_at)
+    ground = await ground_of(reader, stand)
+    buried = await buried_of(reader, keys, ground)
+    found = {
+        key: answer
+        for key, one in zip(keys, read, strict=True)
+        if key not in buried and (answer := states_answer(one, key, view, ground)) is not None
+    }
+    others = {key: one for key, one in zip(keys, read, strict=True) if key not in found}
+    if others:
+        decided = await _decided(reader, view, others, ground, ())
+        found |= {key: decided.answer(key) for key in others}
+    return found, ground
+
+
+async def _decided(
+    reader: Reader, view: View, read: Mapping[Key, Found], ground: Ground, claims: Sequence[Claim]
+) -> Decided:
+    pieces = await pieces_around(reader, read, ground)
     whole: set[Key] = set()
     excerpts: dict[Key, tuple[Excerpt, KeyVerdict, Found]] = {}
     unsure: list[Key] = []
-    for key in keys:
+    for key in read:
         piece = pieces.whole(key)
         if piece is not None:
             whole |= piece
@@ -147,7 +181,7 @@ async def decide(
     if unsure:
         claims_read += (await reader.world(unsure, pieces.ground.merges))[0]
     court = court_over(claims_read, pieces.ground)
-    for key in keys:
+    for key in read:
         if key not in excerpts:
             _check(court.decide(*key, micros(view.valid_at)), reader.keys, pieces.found[key])
     return Decided(
@@ -167,6 +201,9 @@ def decide_alone(keys: TenantKeys, view: View, key: Key, found: Found, ground: G
         IntegrityFault: Its cell is not what follows from its claims.
         NotSureError: A value cannot be told from what was read.
     """
+    answer = states_answer(found, key, view, ground)
+    if answer is not None:
+        return answer
     at = micros(view.valid_at)
     excerpts: dict[Key, tuple[Excerpt, KeyVerdict, Found]] = {}
     if found.is_long:

@@ -18,6 +18,7 @@ from ledger._deciding import court_over
 from ledger._excerpt import Excerpt, NotSureError, Read
 from ledger._found import Found
 from ledger._intervals import NEVER, lower, upper
+from ledger._lines import Cell
 from ledger._piece import Pieces, pieces_of
 from ledger._world import Key, Reader
 
@@ -71,16 +72,18 @@ async def _from_cells(
         "end": end,
         "limit": LISTED_VALUES_MAX,
     }
-    found = Found()
+    cells: dict[str, Cell] = {}
+    counts: dict[str, int] = {}
     for row in await reader.conn.execute(_WITHIN, parameters):
-        found.cells[row.part] = cell_of(row, None, key, reader.keys, reader.epoch)
-        found.counts[row.state] = row.amount
-    named = await reader.by_id(name for cell in found.cells.values() for name in cell.segment.claims)
-    found.named.extend(named.values())
+        cells[row.part] = cell_of(row, None, key, reader.keys, reader.epoch)
+        counts[row.state] = row.amount
+    named = await reader.by_id(name for cell in cells.values() for name in cell.segment.claims)
     # What else was said of each is not listed: at no instant is any of it asked for.
-    read = Read(key=key, names=frozenset({key}), at=NEVER, found=found, others=(), further=())
+    found = Found(cells=cells, counts=counts)
+    further = [*named.values()]
+    read = Read(key=key, names=frozenset({key}), at=NEVER, found=found, others=(), further=further)
     verdict = Excerpt(read, pieces.ground, reader.keys).verdict()
-    return _set(verdict.lines, pieces.ground.contracts.of(key[1]), counts=found.counts)
+    return _set(verdict.lines, pieces.ground.contracts.of(key[1]), counts=counts)
 
 
 def _set(

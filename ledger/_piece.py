@@ -7,7 +7,7 @@ key that has more claims than are read of one, or of too many keys, is not whole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -72,29 +72,45 @@ async def pieces_of(reader: Reader, wanted: Sequence[Key], *, at: datetime | Non
     """
     asked = list(dict.fromkeys(wanted))
     stand, read = await found_on(reader, asked, at=at)
-    pieces = Pieces(ground=await ground_of(reader, stand))
-    await _take(reader, pieces, asked, read)
-    waiting, followed = set(asked), 0
+    return await pieces_around(reader, dict(zip(asked, read, strict=True)), await ground_of(reader, stand))
+
+
+async def pieces_around(reader: Reader, read: Mapping[Key, Found], ground: Ground) -> Pieces:
+    """
+    Return the pieces of keys that were read, with what is read of the others in them.
+
+    Raises:
+        IntegrityFault: A claim or contract is not what was written.
+    """
+    pieces = Pieces(ground=ground)
+    await _take(reader, pieces, read)
+    waiting, followed = set(read), 0
     while True:
-        merged = with_merged(waiting, pieces.ground.merges)
+        merged = with_merged(waiting, ground.merges)
         waiting = merged.union(*(pieces.touched[key] for key in waiting)) - pieces.found.keys()
         if not waiting or followed + len(waiting) > PIECE_CLAIMS_MAX:
             return pieces
         ordered = sorted(waiting)
-        _, read = await found_on(reader, ordered, at=None)
-        await _take(reader, pieces, ordered, read)
-        followed += sum(len(found.claims) for found in read)
+        _, found = await found_on(reader, ordered, at=None)
+        await _take(reader, pieces, dict(zip(ordered, found, strict=True)))
+        followed += sum(len(one.claims) for one in found)
 
 
-async def _take(reader: Reader, pieces: Pieces, keys: Sequence[Key], read: Sequence[Found]) -> None:
+async def buried_of(reader: Reader, keys: Iterable[Key], ground: Ground) -> set[Key]:
+    """Return those of keys, under every name, on which or by way of which something was erased."""
+    if not ground.has_tombstones:
+        return set()
+    names = with_merged(keys, ground.merges)
+    return {key for key in names if is_veiled(*key)} | await reader.graves.touched(names)
+
+
+async def _take(reader: Reader, pieces: Pieces, read: Mapping[Key, Found]) -> None:
     """Note what was read of keys, and which keys their claims touch; a long key is not followed."""
-    if pieces.ground.has_tombstones:
-        names = with_merged(keys, pieces.ground.merges)
-        pieces.buried |= {key for key in names if is_veiled(*key)} | await reader.graves.touched(names)
-    short = {key: found for key, found in zip(keys, read, strict=True) if not found.is_long}
+    pieces.buried |= await buried_of(reader, read, pieces.ground)
+    short = {key: found for key, found in read.items() if not found.is_long}
     elsewhere = [claim for found in short.values() for claim in found.claims if bears_elsewhere(claim)]
     reached = await reader.reached(elsewhere)
-    for key, found in zip(keys, read, strict=True):
+    for key, found in read.items():
         pieces.found[key] = found
         touched: set[Key] = set()
         for claim in found.claims if key in short else ():

@@ -7,15 +7,14 @@ Most keys are, and all that one's answer is made from comes with the pinning of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from contracts.claims import Claim
 from contracts.errors import IntegrityFault, NotYet
 from contracts.limits import LISTED_CLAIMS_MAX
 from contracts.resolutions import KeyResolution
 from contracts.views import View, ViewRequest
 from ledger._cells import cell_of
-from ledger._claims import claim_of, micros
+from ledger._claims import micros
 from ledger._database import Database
 from ledger._decide import State
 from ledger._deciding import decide_alone
@@ -24,8 +23,9 @@ from ledger._found import Found
 from ledger._glance import Row, glance, seen
 from ledger._ground import Ground, contracts_kept
 from ledger._identity import NO_MERGES
-from ledger._intervals import lower
 from ledger._keys import TenantKeys
+from ledger._stated import order_of, start_of
+from ledger._told import NONE, Claims, told_in
 from ledger._values import normal_form
 from ledger._world import Key
 
@@ -65,36 +65,27 @@ async def read_plain(
 def _found(plain: Row, own: Iterable[Row], keys: TenantKeys, view: View, key: Key) -> Found:
     """Return what was read in the form that other keys are read in."""
     cell = cell_of(plain, None, key, keys, view.epoch)
-    claims = sorted((_claim(row, keys, view) for row in own), key=lambda claim: claim.position)
-    found = Found(cells={plain.part: cell}, counts={cell.segment.state: 1}, own=claims)
-    first = _claim(plain, keys, view)
-    if cell.segment.claims != (first.claim_id,):
+    told = told_in(own, keys, epoch=view.epoch)
+    named = told_in([plain], keys, epoch=view.epoch)
+    if cell.segment.claims != (named[0].claim_id.hex(),):
         raise IntegrityFault(what="a cell names a claim that is not there")
-    if all(claim.claim_id != first.claim_id for claim in found.own):
-        found.named.append(first)
-    return found
-
-
-def _claim(row: Row, keys: TenantKeys, view: View) -> Claim:
-    columns = {
-        "tenant": keys.tenant, "epoch": view.epoch, "claim_id": row.claim_id, "position": row.position,
-        "ordinal": row.ordinal, "commit": row.commit, "event_id": row.event_id, "entity": row.entity,
-        "relation": row.relation, "stance": row.stance, "body": row.body, "seal": row.claim_seal,
-    }  # fmt: skip
-    return claim_of(columns, keys=keys)
+    return Found(
+        cells={plain.part: cell},
+        counts={cell.segment.state: 1},
+        own=Claims(told, epoch=view.epoch),
+        named=NONE if named[0] in told else Claims(named, epoch=view.epoch),
+    )
 
 
 def _check_newest(found: Found, ground: Ground, *, at: int) -> None:
     """Refuse a cell that the newest claims contradict: one of before, that was put back."""
     [cell] = found.cells.values()
-    named = next(claim for claim in found.claims if claim.claim_id in cell.segment.claims)
-    standing = [claim for claim in found.claims if lower(claim.validity.start) <= at]
-    later = [claim for claim in standing if _order(claim) > _order(named)]
+    claim_id = bytes.fromhex(cell.segment.claims[0])
+    told = [*found.own.told, *found.named.told]
+    named = next(one for one in told if one.claim_id == claim_id)
     contract = ground.contracts.of(named.relation)
     value = normal_form(named.value, contract)
-    if any(claim.value is None or normal_form(claim.value, contract) != value for claim in later):
-        raise IntegrityFault(what="the cells of a key do not follow from its claims")
-
-
-def _order(claim: Claim) -> tuple[int, Sequence[int]]:
-    return lower(claim.validity.start), (claim.position.event, claim.position.ordinal)
+    for one in told:
+        is_later = order_of(named) < order_of(one) and start_of(one) <= at
+        if is_later and (one.value is None or normal_form(one.value, contract) != value):
+            raise IntegrityFault(what="the cells of a key do not follow from its claims")

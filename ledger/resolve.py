@@ -20,7 +20,7 @@ from contracts.resolutions import KeyResolution, ResolvedSet
 from contracts.views import View, ViewRequest
 from ledger._contracts_read import registered_contracts, usual_contract
 from ledger._database import Database
-from ledger._deciding import Decided, decide
+from ledger._deciding import answers
 from ledger._found import found_on
 from ledger._ground import ground_of
 from ledger._history import EVERYTHING, History, Rectangle, Window, history, known_commits, timeline
@@ -131,17 +131,18 @@ async def _decided(
     conn: AsyncConnection, keys: TenantKeys, view: View, wanted: Sequence[Key]
 ) -> dict[Key, KeyResolution]:
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
-    decided = await decide(reader, view, [key for key in wanted if key[1] not in IDENTITY])
-    return {key: _answer(decided, view, key, veil=reader.graves.veil(key)[0]) for key in wanted}
-
-
-def _answer(decided: Decided, view: View, key: Key, *, veil: str) -> KeyResolution:
-    if key[1] not in IDENTITY:
-        return decided.answer(key)
-    contract = decided.ground.contracts.of(key[1])
-    return identity_answer(
-        decided.ground.merges, view, entity=key[0], veil=veil, relation=key[1], contract=contract
-    )
+    found, ground = await answers(reader, view, [key for key in wanted if key[1] not in IDENTITY])
+    for key in wanted:
+        if key[1] in IDENTITY:
+            found[key] = identity_answer(
+                ground.merges,
+                view,
+                entity=key[0],
+                veil=reader.graves.veil(key)[0],
+                relation=key[1],
+                contract=ground.contracts.of(key[1]),
+            )
+    return found
 
 
 async def occurrences(

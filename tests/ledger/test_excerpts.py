@@ -182,6 +182,7 @@ def found_of(claims: list[Claim], key: Key, verdict: KeyVerdict, court: Court, r
         own=newest,
         acting=acting[max(0, len(acting) - room) :] if room > 0 else [],
         reach=reaching[-read - 1 :],
+        named=[],
     )
     for part, line in verdict.lines:
         if line.state == State.ABSENT:
