@@ -16,6 +16,7 @@ from contracts.limits import HISTORY_CELLS_MAX
 from contracts.times import KnownAt
 from contracts.views import View
 from ledger._cells import Cells, LineRow
+from ledger._identity_history import PAIRS_FROM, pair_lines
 from ledger._intervals import bound, lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
@@ -65,7 +66,8 @@ class Rectangle:
     What stood in `[valid_from, valid_to)` as known in commits `[known_from, known_to)`.
 
     None is an open bound. `state` is value, conflict, ended, withdrawn, undetermined or erased;
-    `claims` has one for each value. `part` tells the lines of a many-valued key or occurrences apart.
+    `claims` has one for each value. `part` tells the lines of a many-valued key or occurrences apart, and
+    is the pair of names where it is told who is one with whom.
     """
 
     relation: str
@@ -222,7 +224,19 @@ async def _cells(
     for line in sorted(lines, key=lambda line: (line.relation, line.part)):
         kept.append((line, found.get(line.line_id, [])[:left]))
         left -= len(kept[-1][1])
-    return _Found(lines=tuple(kept), truncated=sum(map(len, found.values())) > HISTORY_CELLS_MAX)
+    # What was said of who it is one with: of every valid time, and so of the one that is wanted.
+    reader = Reader(conn=conn, keys=keys, epoch=epoch, cut=known[1] - 1)
+    pairs = (await pair_lines(reader, entity=entity, relation=relation)).lines
+    own = [(line, [cell for cell in cells if _is_known(cell, known)]) for line, cells in pairs]
+    for line, cells in own:
+        kept.append((line, cells[:left]))
+        left -= len(kept[-1][1])
+    count = sum(map(len, found.values())) + sum(len(cells) for _, cells in own)
+    return _Found(lines=tuple(kept), truncated=count > HISTORY_CELLS_MAX)
+
+
+def _is_known(cell: Cell, known: tuple[int, int]) -> bool:
+    return cell.known_from < known[1] and (cell.known_to is None or known[0] < cell.known_to)
 
 
 def _as_of(cell: Cell, cut: int) -> Cell:
@@ -270,7 +284,8 @@ async def _history(
 
 def _rectangle(line: LineRow, area: Cell, claims: tuple[Claim, ...], clock: dict[int, KnownAt]) -> Rectangle:
     return Rectangle(
-        relation=line.relation,
+        # A pair's line has both relations of identity: that of what stands.
+        relation=claims[0].relation if line.line_id >= PAIRS_FROM and len(claims) == 1 else line.relation,
         part=line.part,
         valid_from=bound(area.segment.start),
         valid_to=bound(area.segment.end),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from contracts.claims import OPERATOR, Claim
 from contracts.identity import IDENTITY, SAME_AS
 from contracts.resolutions import Conflict, MissingReason, Rival
-from ledger._decide import Side, State, judge
+from ledger._decide import Side, State, Verdict, judge
 from ledger._entries import NOBODY, Entry, Identity, input_withdrawn
 from ledger._register import names_of_pair, other_name
 from ledger._relations import Contracts
@@ -23,7 +23,11 @@ from ledger._values import spelt_form
 from ledger._withdrawal import Replay
 
 _SAME = spelt_form(SAME_AS, "nfc_trim")
-_LAPSED = {State.ENDED: MissingReason.ENDED, State.ERASED: MissingReason.ERASED}
+_LAPSED = {
+    State.ENDED: MissingReason.ENDED,
+    State.ERASED: MissingReason.ERASED,
+    State.WITHDRAWN: MissingReason.WITHDRAWN,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,15 @@ def identity_of(claims: Iterable[Claim], contracts: Contracts) -> Merges:
     )
 
 
+def pair_verdict(entries: Iterable[Entry]) -> Verdict:
+    """Return what a pair comes to, from all that ever counted on it."""
+    # Identity has no valid time, so a claim that was withdrawn anywhere is withdrawn.
+    present = [entry for entry in entries if not entry.withdrawn and not input_withdrawn(entry)]
+    if not present:
+        return Verdict(state=State.WITHDRAWN, sides=(), superseded=())
+    return judge(present, window_us=0)
+
+
 def moved_between(before: Merges, after: Merges) -> set[str]:
     """Return the entities whose keys may be decided otherwise after than before; none if nothing changed."""
     if before == after:
@@ -170,12 +183,7 @@ def _pairs(replay: Replay) -> _Found:
     found = _Found()
     for entity, entries in replay.entries_on(SAME_AS).items():
         one, other = json.loads(entity)
-        # Identity has no valid time, so a claim that was withdrawn anywhere is withdrawn.
-        present = [entry for entry in entries if not entry.withdrawn and not input_withdrawn(entry)]
-        if not present:
-            found.lapsed.update(dict.fromkeys((one, other), MissingReason.WITHDRAWN))
-            continue
-        verdict = judge(present, window_us=0)
+        verdict = pair_verdict(entries)
         if verdict.state == State.CONFLICT:
             conflict = _conflict([side.latest for side in verdict.sides])
             for name in (one, other):

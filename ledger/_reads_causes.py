@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from contracts.claims import Claim
 from contracts.limits import CLOSURE_EVENTS_MAX, DIFF_CAUSES_MAX
 from ledger._identity import identity_of
+from ledger._identity_history import is_pair, keys_of_pair
 from ledger._world import Key, Reader, with_merged
 
 _At: TypeAlias = tuple[Key, int]
@@ -73,7 +74,8 @@ async def causes_of(
     stood: dict[_At, set[str]] = defaultdict(set)
     for change in changes:
         for commit in change.commits:
-            open_[change.key, commit] = with_merged([change.key], merges)
+            own = keys_of_pair(change.key) if is_pair(change.key) else {change.key}
+            open_[change.key, commit] = with_merged(own, merges)
             stood[change.key, commit] |= set(change.claims)
     for statements in ((_ON_KEY, _REACHING), None, (_IDENTITY,), (_ANY,)):
         open_ = {at: near for at, near in open_.items() if not found[at]}

@@ -19,6 +19,7 @@ from contracts.views import View
 from ledger._cells import Cells, LineRow
 from ledger._claims import micros
 from ledger._history import named_claims
+from ledger._identity_history import PAIRS_FROM, PairLines, pair_lines
 from ledger._intervals import bound
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
@@ -121,8 +122,10 @@ async def diff(
     """
     if before.epoch != after.epoch:
         raise BadRequest(field="view", reason="both must be of one epoch")
+    reader = Reader(conn=conn, keys=keys, epoch=after.epoch, cut=max(before.cut, after.cut))
     comparison = _Comparison(
         table=Cells(conn=conn, keys=keys, epoch=after.epoch),
+        pairs=await pair_lines(reader, entity=entity, relation=relation),
         before=before,
         after=after,
         at_instants=at_instants,
@@ -139,7 +142,6 @@ async def diff(
                 break
             pieces += own[:DIFF_CHANGES_MAX]
             truncated = truncated or is_cut or len(own) > DIFF_CHANGES_MAX
-    reader = Reader(conn=conn, keys=keys, epoch=after.epoch, cut=max(before.cut, after.cut))
     return Difference(changes=await _changes(reader, pieces), next_line=line_id, truncated=truncated)
 
 
@@ -148,6 +150,7 @@ class _Comparison:
     """Two views of one ledger, at their own instants or along all valid time."""
 
     table: Cells
+    pairs: PairLines
     before: View
     after: View
     at_instants: bool
@@ -159,10 +162,15 @@ class _Comparison:
 
     async def lines(self, first: int, *, entity: str | None, relation: str | None) -> list[LineRow]:
         """Return some lines that may differ, and one more if there are more."""
+        limit = _LINES_AT_ONCE + 1
         changed = None if self.at_instants else self.known
-        return await self.table.lines_from(
-            first, entity=entity, relation=relation, changed=changed, limit=_LINES_AT_ONCE + 1
-        )
+        found: list[LineRow] = []
+        if first < PAIRS_FROM:
+            found = await self.table.lines_from(
+                first, entity=entity, relation=relation, changed=changed, limit=limit
+            )
+        # Pairs stand behind all lines of the table.
+        return [*found, *self.pairs.rows_from(first)][:limit]
 
     async def pieces(self, lines: Sequence[LineRow]) -> list[tuple[LineRow, list[_Piece], bool]]:
         """Return where each line differs, and whether more of it was changed than is looked at."""
@@ -178,20 +186,29 @@ class _Comparison:
         """Return the cells of lines that changed between the views, of each one more than is looked at."""
         limit = HISTORY_CELLS_MAX + 1
         line_ids = [line.line_id for line in lines]
-        read = await self.table.cells_changed(line_ids, known=self.known, limit=limit)
+        stored = [line_id for line_id in line_ids if line_id < PAIRS_FROM]
+        read = await self.table.cells_changed(stored, known=self.known, limit=limit)
         if len(lines) > 1 and sum(map(len, read.values())) == limit:
             # Together they have too many: one by one each has room of its own.
             return [found for line in lines for found in await self._changed([line])]
+        of_pairs = {
+            line_id: [cell for cell in cells if _edges(cell, self.known)]
+            for line_id, cells in self.pairs.cells_of(line_ids).items()
+        }
+        read = {**read, **of_pairs}
         return [(line, read.get(line.line_id, [])) for line in lines]
 
     async def _held(self, lines: Sequence[LineRow]) -> dict[int, tuple[_Content, _Content]]:
         """Return what lines hold at either view's own instant."""
         line_ids = [line.line_id for line in lines]
+        stored = [line_id for line_id in line_ids if line_id < PAIRS_FROM]
+        of_pairs = self.pairs.cells_of(line_ids)
         sides = []
         for view in (self.before, self.after):
             at = (view.valid_at, view.valid_at + _MICROSECOND)
             known = (view.cut, view.cut + 1)
-            sides.append(await self.table.cells_within(line_ids, known=known, valid=at, limit=len(lines)))
+            held = await self.table.cells_within(stored, known=known, valid=at, limit=len(lines))
+            sides.append({**held, **of_pairs})
         return {
             line_id: (
                 _content(sides[0].get(line_id, ()), self.before.cut),

@@ -42,12 +42,9 @@ class Oracle(Said):
         strong: set[frozenset] = set()
         said_by: dict[frozenset, set[str]] = {}
         for pair in {item.entity for item in self.items if item.relation == PAIR}:
-            said = [i for i in self.items if i.entity == pair and i.relation == PAIR]
-            said = [i for i in said if self.shared.hidden_in(i) is None]
-            live = [i for i in said if not i.gone and not self._input_gone(i)]
-            if not live:
+            sides = self.pair(pair)
+            if not sides:
                 continue
-            sides = self._struck(*self._steps(live)[:2])
             kinds = set(sides)
             if len(kinds) == 1 and kinds <= {"same_as", "not_same_as"}:
                 found[pair] = kinds.pop()
@@ -75,6 +72,13 @@ class Oracle(Said):
                     if not any(pair <= part for part in self.selves.values()):
                         for actor in said_by[pair]:
                             self.unheard |= self.selves.get(actor, {actor}) & component
+
+    def pair(self, names: frozenset) -> dict[Any, list[Item]] | None:
+        """What is said of two names, with what carries it (None for an end); None if all is withdrawn."""
+        said = [i for i in self.items if i.entity == names and i.relation == PAIR]
+        said = [i for i in said if self.shared.hidden_in(i) is None]
+        live = [i for i in said if not i.gone and not self._input_gone(i)]
+        return self._struck(*self._steps(live)[:2]) if live else None
 
     @staticmethod
     def _components(edges: set) -> list[set]:

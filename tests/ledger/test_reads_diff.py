@@ -75,7 +75,8 @@ async def test_a_change_that_came_from_afar_names_its_cause(tell, db):
     assert [claim.event_id for claim in commute.causes] == list(moved.event_ids)
     assert {claim.relation for claim in commute.causes} == {"home"}
 
-    (phone,) = (await tell.diff(await tell.view(4), await tell.view(5), entity="mary")).changes
+    (phone, pair) = (await tell.diff(await tell.view(4), await tell.view(5), entity="mary")).changes
+    assert (pair.relation, [claim.event_id for claim in pair.causes]) == ("same_as", list(merged.event_ids))
     assert [claim.event_id for claim in phone.causes] == list(merged.event_ids)
 
 
