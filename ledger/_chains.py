@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Generic, TypeAlias, TypeVar
 
 from ledger._decide import value_of
@@ -117,9 +118,8 @@ class Chain:
         """
         Return those that decide an instant as well as all that cover it do.
 
-        The latest, the first of its run and the one before it. With `values` given (other ranks
-        are on the line) also enough to tell whether all are of one value, and the first of each of
-        these values. Of a run with erased states the first that is left carries the value.
+        The latest, the first of its run and the one before it; with `values` given (other ranks are on
+        the line) also what `told` returns. Of a run with erased states the first that is left carries it.
         """
         until = bisect_right(self._orders, (at, _LAST))
         if not until:
@@ -132,15 +132,59 @@ class Chain:
             orders.add(self._orders[begins - 1])
         if bisect_left(self._erased, first) < bisect_right(self._erased, latest):
             orders.add(next((each for each in self._orders[begins:until] if self._is_left(each)), latest))
-        if values is not None:
-            orders.add(self._orders[0])
-            if len(self._runs) > 1 and self._runs[1] <= latest:
-                orders.add(self._runs[1])
-            for value in values:
-                found = self._of_value.get(value)
-                if found and found[0] <= latest:
-                    orders.add(found[0])
-        return [self._entries[order] for order in orders]
+        found = [self._entries[order] for order in orders]
+        return found if values is None else found + self.told(at, values)
+
+    def told(self, at: int, values: Iterable[str]) -> list[Entry]:
+        """
+        Return, of those that cover an instant, what other ranks there hang on.
+
+        Enough to tell whether all are of one value, and the first of each of these values.
+        """
+        latest = self.latest(at)
+        if latest is None:
+            return []
+        orders = {self._orders[0], *self._runs[1:2]}
+        orders |= {self._of_value[value][0] for value in values if self._of_value.get(value)}
+        return [self._entries[order] for order in orders if order <= latest.order]
+
+    def latest(self, at: int) -> Entry | None:
+        """Return the latest of those that cover an instant."""
+        until = bisect_right(self._orders, (at, _LAST))
+        return self._entries[self._orders[until - 1]] if until else None
+
+    def last_other(self, at: int, value: str) -> Entry | None:
+        """Return the latest of those that cover an instant and have another value than this."""
+        latest = self.latest(at)
+        if latest is None or value_of(latest) != value:
+            return latest
+        begins = bisect_left(self._orders, self._runs[bisect_right(self._runs, latest.order) - 1])
+        return self._entries[self._orders[begins - 1]] if begins else None
+
+    def begins(self, before: Entry | None, at: int) -> Iterator[Entry]:
+        """Yield the first that covers an instant, after one: and the first of these that is not erased."""
+        first = 0 if before is None else bisect_right(self._orders, before.order)
+        orders = self._orders[first : bisect_right(self._orders, (at, _LAST))]
+        if not orders:
+            return
+        yield self._entries[orders[0]]
+        if bisect_left(self._erased, orders[0]) < bisect_right(self._erased, orders[-1]):
+            yield from (self._entries[order] for order in islice(filter(self._is_left, orders), 1))
+
+    def after(self, entry: Entry) -> Entry | None:
+        """Return the first state after one, be that here or not."""
+        at = bisect_right(self._orders, entry.order)
+        return self._entries[self._orders[at]] if at < len(self._orders) else None
+
+    def other_after(self, entry: Entry, value: str) -> int:
+        """Return where the first state after one starts that has another value than this."""
+        following = self.after(entry)
+        if following is None:
+            return FOREVER
+        if value_of(following) != value:
+            return following.start
+        run = bisect_right(self._runs, following.order)
+        return self._runs[run][0] if run < len(self._runs) else FOREVER
 
     def _is_left(self, order: Order) -> bool:
         return self._entries[order].erased_in is None

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain as joined
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from contracts.claims import ValidityKind
+from ledger import _mixed as mixed
 from ledger._chains import Chain, Coverage, Pieces
 from ledger._decide import Standing, State, judge, value_of
 from ledger._entries import Entry
@@ -24,7 +26,8 @@ from ledger._timeline import Segment, claims_of_cell
 Open: TypeAlias = Callable[[int, int], Intervals]
 """Returns where nothing is decided within an interval: there a doubt makes a difference."""
 _Group: TypeAlias = tuple[int, str]
-"""Rank, and source; "" for all whose rule is `any`."""
+"""Rank, and source; `_FREE` for all whose rule is `any`."""
+_FREE: Final = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,11 +37,14 @@ class _Rank:
     has_same: bool = False
     any_actors: set[str] = field(default_factory=set)
 
-    def is_mixed(self, window_us: int) -> bool:
-        """Return whether comparing is more than a matter of groups."""
-        if not self.any_actors:
-            return False
-        return self.has_same or (window_us > 0 and len(self.any_actors) > 1)
+    @property
+    def is_mixed(self) -> bool:
+        """Return whether some replace anyone and others only themselves."""
+        return bool(self.any_actors) and self.has_same
+
+    def hangs_on_window(self, window_us: int) -> bool:
+        """Return whether it counts how far apart claims of two sources start."""
+        return window_us > 0 and (self.is_mixed or len(self.any_actors) > 1)
 
 
 class LiveLine:
@@ -142,22 +148,33 @@ class LiveLine:
 
     def _reach(self, entry: Entry, chain: Chain, group: _Group) -> Iterator[tuple[int, int]]:
         """Yield where a state makes a difference by being there or not, everything else being equal."""
-        if not self._is_grouped(entry.rank) or self._has_erased:
+        if not self._is_known_by_few(entry.rank) or self._has_erased:
             # Also a value that stands already is carried by what is left alone.
             yield entry.start, FOREVER
             return
-        alone = len(self._ranks) == 1
-        yield entry.start, chain.reach(entry, alone=alone)
-        if not alone and not chain.has_before(entry):
-            # A higher claim of the same value is carried by the first of all that say the same.
-            yield entry.start, FOREVER
-        for start, end, _ in self._boxes[group].overlapping(entry.start, FOREVER):
+        rank, alone = group[0], len(self._ranks) == 1
+        boxes = [self._boxes[group]]
+        if self._ranks[rank].is_mixed:
+            free, own = self._free_and_own(rank)
+            yield entry.start, mixed.reach(entry, chain, free, own) if alone else FOREVER
+            boxes = [found for (of, _), found in self._boxes.items() if of == rank]
+        else:
+            yield entry.start, chain.reach(entry, alone=alone)
+            if not alone and not chain.has_before(entry):
+                # A higher claim of the same value is carried by the first of all that say the same.
+                yield entry.start, FOREVER
+        for start, end, _ in joined.from_iterable(found.overlapping(entry.start, FOREVER) for found in boxes):
             yield max(start, entry.start), end
 
-    def _is_grouped(self, rank: int) -> bool:
+    def _is_known_by_few(self, rank: int) -> bool:
+        """Return whether few of a rank's states decide an instant that no interval of theirs covers."""
         if self._has_erased and len(self._ranks) > 1:
             return False
-        return not self._has_foreign_ends and not self._ranks[rank].is_mixed(self._window_us)
+        return not self._has_foreign_ends and not self._ranks[rank].hangs_on_window(self._window_us)
+
+    def _free_and_own(self, rank: int) -> tuple[Chain, list[Chain]]:
+        chains = self._chains[rank]
+        return chains[_FREE], [chain for name, chain in chains.items() if name != _FREE]
 
     def _move_doubt(self, entry: Entry, before: Intervals, after: Intervals, is_open: Open) -> None:
         if before == after:
@@ -225,16 +242,23 @@ class LiveLine:
         found: list[Entry] = []
         higher: set[str] = set()
         for rank in sorted(self._ranks):
-            grouped = self._is_grouped(rank)
-            own: list[Entry] = []
-            for actor_id, chain in self._chains[rank].items():
-                if not grouped or (rank, actor_id) in groups:
-                    own += chain.present(at)
-                else:
-                    own += chain.kernel(at, None if alone else higher)
+            told = None if alone else higher
+            own = self._of_rank(rank, at, {name for of, name in groups if of == rank}, told)
             if not alone:
                 higher |= values[rank] | {value_of(entry) for entry in own}
             found += own
+        return found
+
+    def _of_rank(self, rank: int, at: int, covered: set[str], values: Iterable[str] | None) -> list[Entry]:
+        """Return the states of a rank that decide an instant; of `covered` groups an interval covers it."""
+        chains = self._chains[rank]
+        by_few = self._is_known_by_few(rank)
+        if by_few and self._ranks[rank].is_mixed and not covered:
+            return mixed.kernel(*self._free_and_own(rank), at, values)
+        whole = set(chains) if self._ranks[rank].is_mixed or not by_few else covered
+        found: list[Entry] = []
+        for name, chain in chains.items():
+            found += chain.present(at) if name in whole else chain.kernel(at, values)
         return found
 
 
@@ -261,4 +285,4 @@ def _nowhere(start: int, end: int) -> Intervals:  # noqa: ARG001 — nothing is 
 
 
 def _group_of(entry: Entry) -> _Group:
-    return entry.rank, "" if entry.replaces_any else entry.actor_id
+    return entry.rank, _FREE if entry.replaces_any else entry.actor_id

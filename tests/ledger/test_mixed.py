@@ -1,0 +1,89 @@
+"""A key on which some replace anyone and others only themselves: few claims decide each instant."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ledger import _live
+from ledger._court import court_of
+from ledger._decide import Standing, State
+from ledger._live import timeline
+from ledger._timeline import Segment, claims_of_cell, verdicts
+from tests.ledger.random_logs import CONTRACTS, claims_in, instant
+from tests.ledger.test_live import EVERYONE, PEOPLE, SENSORS
+
+BOTH_CLASSES = [("r1", "sensor"), ("r1", "user"), ("ann", "user")]
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def said(number: int, actor: tuple[str, str], claim: dict) -> dict:
+    return {
+        "stream": "s", "kind": "claim", "actor": {"id": actor[0], "class": actor[1]},
+        "source_event_id": f"e{number}", "claims": [{"entity": "box", "relation": "home"} | claim],
+    }  # fmt: skip
+
+
+@st.composite
+def mixed_lines(draw: st.DrawFn) -> list[Standing]:
+    """A line of states, some intervals and ends among them; some of it erased."""
+    actors = draw(st.sampled_from([[PEOPLE[0], SENSORS[0]], [*PEOPLE, *SENSORS], BOTH_CLASSES, EVERYONE]))
+    odd = draw(st.sampled_from([0, 0, 1, 2]))
+    events = []
+    for number in range(draw(st.integers(2, 24))):
+        day = draw(st.integers(0, 9))
+        claim: dict = {"value": draw(st.sampled_from("abc")), "valid": {"since": instant(day)}}
+        match draw(st.integers(0, 9)):
+            case kind if kind < odd:
+                claim["valid"] = {"from": instant(day), "to": instant(day + draw(st.integers(1, 3)))}
+            case 9 if odd:
+                claim = {"stance": "end", "valid": claim["valid"]}
+        events.append([said(number, draw(st.sampled_from(actors)), claim)])
+    line = court_of(claims_in(events), CONTRACTS).lines("box", "home").get("", [])
+    for standing in line:
+        if draw(st.integers(0, 5)) == 0:
+            standing.entry.erased_in = len(events) + 1
+    return line
+
+
+def judged(line: list[Standing]) -> list[Segment]:
+    """What all that cover an instant come to, instant by instant."""
+    found: list[Segment] = []
+    for from_, to, verdict in verdicts(line, window_us=0):
+        state, claims = verdict.state, claims_of_cell(verdict)
+        if state == State.ABSENT:
+            continue
+        joins = bool(found) and (found[-1].end, found[-1].state, found[-1].claims) == (from_, state, claims)
+        start = found.pop().start if joins else from_
+        found.append(Segment(start=start, end=to, state=state.value, claims=claims))
+    return found
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=80)
+@given(mixed_lines())
+def test_the_few_that_decide_an_instant_come_to_what_all_do(line):
+    assert timeline(line, window_us=0) == judged(line)
+
+
+def test_however_long_the_key_is_as_few_decide_an_instant(monkeypatch):
+    events = []
+    for number in range(600):
+        # In no order of time, and with few values: long stretches and short ones.
+        since = (START + timedelta(minutes=number * 389 % 600)).isoformat()
+        claim = {"value": "abca"[number % 7 % 4], "valid": {"since": since}}
+        events.append([said(number, [PEOPLE[0], PEOPLE[1], SENSORS[0]][number % 3], claim)])
+    line = court_of(claims_in(events), CONTRACTS).lines("box", "home")[""]
+    most = 0
+    judge = _live.judge
+
+    def counted(present, *, window_us):
+        nonlocal most
+        most = max(most, len(present))
+        return judge(present, window_us=window_us)
+
+    monkeypatch.setattr(_live, "judge", counted)
+    segments = timeline(line, window_us=0)
+    assert len(segments) > 100
+    assert most <= 3 * 4
