@@ -82,6 +82,8 @@ RETENTION_EVENTS_MAX: Final = 1_000
 """Events that one erasure of a retention policy takes."""
 RETENTION_SECONDS: Final = 3_600
 """Between two looks for what a retention policy erases."""
+LIST_ROWS_MAX: Final = 1_000
+"""Tenants, contracts, views or epochs on one page of a list."""
 TENANT_ROWS_MAX: Final = 5_000
 """Rows of a deleted tenant that are deleted in one transaction."""
 RESTORE_ROWS_MAX: Final = 1_000

@@ -43,6 +43,17 @@ from contracts.reports import (
     ReadyAnswer,
     StatusAnswer,
 )
+from contracts.tenant_wire import (
+    DecidedAnswer,
+    DeletedAnswer,
+    MovedAnswer,
+    QuotaBody,
+    ReasonBody,
+    RetainAnswer,
+    RetentionBody,
+    TenantsAnswer,
+    TenantUseAnswer,
+)
 
 
 class ErrorBody(Wire):
@@ -353,6 +364,15 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "skip-request": SkipBody,
     "status-answer": StatusAnswer,
     "tenant-answer": TenantAnswer,
+    "tenant-decided-answer": DecidedAnswer,
+    "tenant-deleted-answer": DeletedAnswer,
+    "tenant-moved-answer": MovedAnswer,
+    "tenant-quota-request": QuotaBody,
+    "tenant-reason-request": ReasonBody,
+    "tenant-retain-answer": RetainAnswer,
+    "tenant-retention-request": RetentionBody,
+    "tenant-use-answer": TenantUseAnswer,
+    "tenants-answer": TenantsAnswer,
     "token-answer": TokenAnswer,
     "verify-answer": VerifyAnswer,
 }

@@ -154,8 +154,10 @@ class Keeper:
         return held.index
 
     async def wake(self, tenant: str) -> None:
-        """Catch up with the log because somebody said that there is more of it."""
-        with contextlib.suppress(NotFound):
+        """Catch up with the log because somebody said that there is more of it, or none any more."""
+        try:
+            async with self._db.snapshot(tenant) as conn:
+                await log.head(conn)
             held = await self._hold(tenant)
             epoch = None
             if held.index.claims:
@@ -164,6 +166,9 @@ class Keeper:
                     epoch = (await log.serving(conn)).epoch
             await asyncio.shield(self._read(tenant, held, epoch))
             self._work.set()
+        except NotFound:
+            # It was deleted.
+            self.forget(tenant)
 
     async def _hold(self, tenant: str) -> _Held:
         held = self._held.get(tenant)

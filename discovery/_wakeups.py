@@ -49,7 +49,7 @@ _HEADS: Final = sa.text(
 
 async def watch(db: log.Database, wake: Callable[[str], Awaitable[None]], *, hint: asyncio.Event) -> None:
     """
-    Call `wake` for each tenant whose head moved, or that another epoch serves, until cancelled.
+    Call `wake` for each tenant whose head moved or is gone, or that another epoch serves, until cancelled.
 
     Args:
         db: The database.
@@ -133,5 +133,6 @@ async def _heads(db: log.Database) -> Mapping[str, _Head]:
 
 
 def _moved(seen: Mapping[str, _Head], heads: Mapping[str, _Head]) -> list[str]:
-    # A tenant without a commit has nothing to read.
-    return [tenant for tenant, head in heads.items() if head[0] and head != seen.get(tenant)]
+    # A tenant without a commit has nothing to read; one that was deleted is to be forgotten.
+    gone = [tenant for tenant in seen if tenant not in heads]
+    return gone + [tenant for tenant, head in heads.items() if head[0] and head != seen.get(tenant)]

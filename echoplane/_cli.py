@@ -24,9 +24,11 @@ from echoplane import (
     _cli_epochs,
     _cli_erase,
     _cli_log,
+    _cli_move,
     _cli_reads,
     _cli_relations,
     _cli_run,
+    _cli_tenants,
     _cli_views,
 )
 from echoplane._cli_options import report
@@ -55,6 +57,8 @@ _cli_epochs.register(app)
 _cli_dead.register(app)
 _cli_conformance.register(app)
 _cli_erase.register(app)
+_cli_tenants.register(app)
+_cli_move.register(app)
 
 
 def main() -> None:

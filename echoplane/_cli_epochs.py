@@ -8,9 +8,11 @@ import typer
 
 from contracts.epoch_wire import DropAnswer, EpochAnswer, EpochsAnswer, RebuildAnswer
 from contracts.grants import LOCAL_GRANT
+from contracts.limits import LIST_ROWS_MAX
 from echoplane._cli_options import (
     DataDir,
     Json,
+    Limit,
     Tenant,
     ask_whether_meant,
     print_json,
@@ -19,7 +21,7 @@ from echoplane._cli_options import (
     settings_for,
 )
 from echoplane._failures import EXIT_OK
-from echoplane._requests import read_tenant
+from echoplane._requests import page_of, read_tenant
 from echoplane._session import with_plane
 from echoplane._settings import Settings
 
@@ -33,9 +35,18 @@ def register(app: typer.Typer) -> None:
     app.add_typer(epochs, name="epochs")
 
 
-def list_epochs(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:
+def list_epochs(
+    *,
+    tenant: Tenant,
+    after: Annotated[int, typer.Option("--after", min=0, help="Begin after this number.")] = 0,
+    limit: Limit = LIST_ROWS_MAX,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
     """List the epochs of a tenant: state, how far each is folded, and by which projector."""
-    answer = run(_list(settings_for(data_dir), read_tenant(tenant)))
+    found = run(_list(settings_for(data_dir), read_tenant(tenant)))
+    page = page_of(found.epochs, lambda one: one.epoch, after=after, limit=limit)
+    answer = EpochsAnswer(tenant=found.tenant, epochs=page)
     if json:
         print_json(answer)
         return EXIT_OK

@@ -103,7 +103,7 @@ def _print(answer: ErasureAnswer) -> None:
             f"({answer.tombstones_count} tombstones, {answer.contexts_count} contexts, "
             f"{answer.trails_count} trails, {answer.units_count} units)"
         )
-    _print_scrub(answer.scrub)
+    print_scrub(answer.scrub)
 
 
 def scrub(*, data_dir: DataDir = None, json: Json = False) -> int:
@@ -112,7 +112,7 @@ def scrub(*, data_dir: DataDir = None, json: Json = False) -> int:
     if json:
         print_json(answer)
     else:
-        _print_scrub(answer)
+        print_scrub(answer)
     return EXIT_OK if answer.state == "done" else EXIT_VERDICT_FALSE
 
 
@@ -121,7 +121,8 @@ async def _scrub(settings: Settings) -> ScrubAnswer:
         return await settle(settings, force=True)
 
 
-def _print_scrub(answer: ScrubAnswer) -> None:
+def print_scrub(answer: ScrubAnswer) -> None:
+    """Print how it stands with the files."""
     print_line(f"scrub: {answer.state}")
     if answer.state == "pending":
         print_line(f"  {answer.failure or 'the plane does it in the background'}; or `echoplane scrub`")

@@ -26,6 +26,8 @@ DataDir = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line; errors too.")]
 Tenant = Annotated[str, typer.Option("--tenant", help="Whose memory.")]
+After = Annotated[str | None, typer.Option("--after", help="Begin after this name: the last one listed.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=limits.LIST_ROWS_MAX, help="List so many at most.")]
 ValidAtOption = Annotated[
     str | None, typer.Option("--valid-at", help="When it held in the world: an instant with offset.")
 ]

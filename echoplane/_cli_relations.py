@@ -12,11 +12,22 @@ from pydantic import ValidationError
 
 from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import BadRequest
+from contracts.limits import LIST_ROWS_MAX
 from contracts.relation_wire import ContractAnswer, ContractRequest
 from contracts.relations import RelationContract
-from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for
+from echoplane._cli_options import (
+    After,
+    DataDir,
+    Json,
+    Limit,
+    Tenant,
+    print_json,
+    print_line,
+    run,
+    settings_for,
+)
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
-from echoplane._requests import read_name, read_tenant
+from echoplane._requests import page_of, read_name, read_tenant
 from echoplane._session import with_plane
 from echoplane._settings import Settings
 
@@ -109,9 +120,17 @@ async def _register(
         return answer.model_copy(update={"building": epoch.state == "building"})
 
 
-def list_relations(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:
+def list_relations(
+    *,
+    tenant: Tenant,
+    after: After = None,
+    limit: Limit = LIST_ROWS_MAX,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
     """List the contracts that were registered."""
-    for answer in run(_list(settings_for(data_dir), read_tenant(tenant))):
+    found = run(_list(settings_for(data_dir), read_tenant(tenant)))
+    for answer in page_of(found, lambda one: one.relation, after=after, limit=limit):
         if json:
             print_json(answer)
         else:

@@ -7,13 +7,16 @@ from typing import Annotated
 import typer
 
 from contracts.errors import BadRequest
+from contracts.limits import LIST_ROWS_MAX
 from contracts.read_wire import PinnedViewAnswer
 from contracts.views import ViewRequest
 from echoplane._cli_options import (
+    After,
     DataDir,
     GenerationOption,
     Json,
     KnownAtOption,
+    Limit,
     MinCommit,
     Tenant,
     ValidAtOption,
@@ -23,7 +26,7 @@ from echoplane._cli_options import (
     settings_for,
 )
 from echoplane._failures import EXIT_OK
-from echoplane._requests import read_tenant, read_view
+from echoplane._requests import page_of, read_tenant, read_view
 from echoplane._session import with_plane
 from echoplane._settings import Settings
 
@@ -75,9 +78,17 @@ async def _pin(settings: Settings, tenant: str, name: str, request: ViewRequest)
         return await _reads.pin_view(plane, tenant, name, request)
 
 
-def list_views(*, tenant: Tenant, data_dir: DataDir = None, json: Json = False) -> int:
+def list_views(
+    *,
+    tenant: Tenant,
+    after: After = None,
+    limit: Limit = LIST_ROWS_MAX,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
     """List the views that were pinned."""
-    for answer in run(_list(settings_for(data_dir), read_tenant(tenant))):
+    found = run(_list(settings_for(data_dir), read_tenant(tenant)))
+    for answer in page_of(found, lambda one: one.name, after=after, limit=limit):
         _print(answer, as_json=json)
     return EXIT_OK
 

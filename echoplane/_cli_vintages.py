@@ -12,11 +12,8 @@ from contracts.grants import LOCAL_GRANT
 from contracts.relation_wire import ContractRequest
 from contracts.wire import VintagesAnswer
 from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for
-from echoplane._clock import wall_clock
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
-from echoplane._folders import DataFolder
 from echoplane._import_vintages import Period, Vintages, parse_columns, read_vintages, start_of
-from echoplane._keys import load_master_key
 from echoplane._requests import read_name, read_tenant
 from echoplane._session import with_plane
 from echoplane._settings import Settings
@@ -67,7 +64,7 @@ async def _import(
 ) -> VintagesAnswer:
     async with with_plane(settings, Role.WORKER) as plane:
         await plane.make_tenant(tenant)
-        commit, repeated = await _tell(settings, plane, tenant, vintages, source=source, unit=unit)
+        commit, repeated = await _tell(plane, tenant, vintages, source=source, unit=unit)
         standing = await plane.wait_folded(tenant, commit)
     return VintagesAnswer(
         tenant=tenant,
@@ -84,24 +81,15 @@ async def _import(
 
 
 async def _tell(
-    settings: Settings, plane: Plane, tenant: str, vintages: Vintages, *, source: str, unit: str | None
+    plane: Plane, tenant: str, vintages: Vintages, *, source: str, unit: str | None
 ) -> tuple[int, int]:
     """Append every publication at its own time; return the newest commit and how many events were known."""
     # Loaded here: it brings the whole ledger, which no other command waits for before it starts.
+    from echoplane._tenants import backfilling  # noqa: PLC0415 -- see above
     from ledger import log  # noqa: PLC0415 -- see above
     from ledger.write import register_contract  # noqa: PLC0415 -- see above
 
-    urls = plane.servers.database
-    if urls.backfill is None:
-        raise BadRequest(
-            field="ECHOPLANE_DATABASE_BACKFILL_URL", reason="is needed: an import states when it was known"
-        )
-    database = log.open_database(
-        plane_url=urls.backfill,
-        relay_url=urls.relay,
-        master_key=load_master_key(settings, DataFolder.at(settings.data_dir)),
-        clock=wall_clock,
-    )
+    database = backfilling(plane)
     commit = repeated = 0
     try:
         stated = log.stating(database, start_of(vintages))

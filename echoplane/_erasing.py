@@ -9,11 +9,14 @@ from contracts.times import format_instant
 from echoplane._folders import DataFolder
 from echoplane._scrub import announcing, read_scrub
 from echoplane._wiring import Plane
+from ledger.erase import PLANE
 from ledger.erase import erase as erase_in_ledger
 from projection import RuleProjector
 
 
-async def erase(plane: Plane, tenant: str, request: ErasureRequest, *, grant: Grant) -> ErasureAnswer:
+async def erase(
+    plane: Plane, tenant: str, request: ErasureRequest, *, grant: Grant, actor_id: str = PLANE
+) -> ErasureAnswer:
     """
     Erase from the ledger; the answer says how it stands with the files, which are not waited for.
 
@@ -23,7 +26,13 @@ async def erase(plane: Plane, tenant: str, request: ErasureRequest, *, grant: Gr
     folder = DataFolder.at(plane.settings.data_dir)
     with announcing(folder) as announce:
         report = await erase_in_ledger(
-            plane.database, tenant, RuleProjector(), request, grant=grant, announce=announce
+            plane.database,
+            tenant,
+            RuleProjector(),
+            request,
+            grant=grant,
+            actor_id=actor_id,
+            announce=announce,
         )
     return _answer(tenant, report, folder)
 

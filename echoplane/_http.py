@@ -29,6 +29,7 @@ from contracts.dead_wire import SkipBody
 from contracts.erasure_wire import ErasureBody
 from contracts.errors import BadRequest, Busy, EchoplaneError, Fault, Forbidden, NotFound
 from contracts.read_wire import PinRequest
+from contracts.tenant_wire import QuotaBody, ReasonBody, RetentionBody
 from contracts.wire import AppendRequest, AskRequest
 from echoplane._failures import error_answer, http_status, refusal
 from echoplane._http_metrics import Metrics
@@ -76,6 +77,9 @@ def _describe(app: FastAPI) -> dict[str, Any]:
             (ErasureBody, "validation"),
             (PinRequest, "validation"),
             (SkipBody, "validation"),
+            (ReasonBody, "validation"),
+            (QuotaBody, "validation"),
+            (RetentionBody, "validation"),
         ]
         _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")
         document["components"]["schemas"] |= found["$defs"]

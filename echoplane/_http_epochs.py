@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Request, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer
 from contracts.grants import LOCAL_GRANT, Right
 from echoplane._epochs import drop, epochs, rebuild
-from echoplane._http_calls import authorized, no_parameters
-from echoplane._requests import read_number
+from echoplane._http_calls import authorized, no_parameters, once_each
+from echoplane._http_lists import NumbersPage
+from echoplane._requests import page_of, read_number
 from echoplane._wiring import Plane
 
 _DIGITS_MAX = 9
@@ -17,11 +20,13 @@ _DIGITS_MAX = 9
 def add_epochs(router: APIRouter, plane: Plane) -> None:
     """Add the routes of epochs."""
 
-    @router.get("/v1/{tenant}/epochs", dependencies=[Depends(no_parameters)])
-    async def listed(tenant: str, request: Request) -> EpochsAnswer:
-        """All epochs: number, state, how far each is folded, and by which projector."""
+    @router.get("/v1/{tenant}/epochs", dependencies=[Depends(once_each)])
+    async def listed(tenant: str, request: Request, given: Annotated[NumbersPage, Query()]) -> EpochsAnswer:
+        """The epochs by number: state, how far each is folded, and by which projector."""
         await authorized(plane, request, tenant, Right.ASK)
-        return await epochs(plane, tenant)
+        found = await epochs(plane, tenant)
+        page = page_of(found.epochs, lambda one: one.epoch, after=given.after, limit=given.limit)
+        return EpochsAnswer(tenant=tenant, epochs=page)
 
     @router.post("/v1/{tenant}/epochs", status_code=202, dependencies=[Depends(no_parameters)])
     async def begun(tenant: str, request: Request, response: Response) -> RebuildAnswer:

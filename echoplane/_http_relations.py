@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import BadRequest
 from contracts.grants import Right
 from contracts.relation_wire import ContractAnswer, ContractRequest, ContractsAnswer
-from echoplane._http_calls import authorized, json_body, no_parameters, read_body
-from echoplane._requests import read_name
+from echoplane._http_calls import authorized, json_body, no_parameters, once_each, read_body
+from echoplane._http_lists import NamesPage
+from echoplane._requests import page_of, read_name
 from echoplane._wiring import Plane
 
 CONTRACT_BYTES_MAX: Final = 65_536
@@ -21,11 +22,15 @@ CONTRACT_BYTES_MAX: Final = 65_536
 def add_relations(router: APIRouter, plane: Plane) -> None:
     """Add the routes of relation contracts."""
 
-    @router.get("/v1/{tenant}/relations", dependencies=[Depends(no_parameters)])
-    async def relations(tenant: str, request: Request) -> ContractsAnswer:
+    @router.get("/v1/{tenant}/relations", dependencies=[Depends(once_each)])
+    async def relations(
+        tenant: str, request: Request, given: Annotated[NamesPage, Query()]
+    ) -> ContractsAnswer:
         """The contracts that were registered, by relation."""
         await authorized(plane, request, tenant, Right.ASK)
-        return ContractsAnswer(relations=await plane.contracts(tenant))
+        found = await plane.contracts(tenant)
+        page = page_of(found, lambda one: one.relation, after=given.after, limit=given.limit)
+        return ContractsAnswer(relations=page)
 
     @router.get("/v1/{tenant}/relations/{relation}", dependencies=[Depends(no_parameters)])
     async def relation(tenant: str, relation: str, request: Request) -> ContractAnswer:

@@ -18,7 +18,6 @@ from contracts.wire import (
     ReceiptAnswer,
     ReplayAnswer,
     StoredContextAnswer,
-    TenantAnswer,
 )
 from echoplane._health import look, readiness
 from echoplane._http_calls import authorized, json_body, no_parameters, read_body
@@ -31,10 +30,11 @@ from echoplane._http_metrics import Metrics
 from echoplane._http_reads import add_reads
 from echoplane._http_relations import add_relations
 from echoplane._http_stream import Streams
+from echoplane._http_tenants import add_tenants
 from echoplane._http_views import add_views
 from echoplane._reads import named
 from echoplane._requests import read_name, read_view
-from echoplane._tokens import bearer_of, demand
+from echoplane._tokens import bearer_of
 from echoplane._wiring import Plane
 
 ASK_BYTES_MAX: Final = 65_536
@@ -46,7 +46,7 @@ def make_router(plane: Plane, metrics: Metrics, streams: Streams) -> APIRouter:
     """Return all routes."""
     router = APIRouter(responses={"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}})
     _add_health(router, plane, metrics)
-    _add_tenants(router, plane)
+    add_tenants(router, plane)
     _add_appends(router, plane, metrics)
     add_events(router, plane, streams)
     add_log(router, plane)
@@ -80,15 +80,6 @@ def _add_health(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
         grant = None if bearer is None else await plane.grant_of(bearer_of(bearer))
         text = metrics.text(await look(plane, grant=grant))
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def _add_tenants(router: APIRouter, plane: Plane) -> None:
-    @router.put("/v1/{tenant}", dependencies=[Depends(no_parameters)])
-    async def put_tenant(tenant: str, request: Request) -> TenantAnswer:
-        """Make a tenant unless it is there. Needs the right `admin`."""
-        grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
-        demand(grant, tenant=tenant, right=Right.ADMIN)
-        return TenantAnswer(tenant=tenant, created=await plane.make_tenant(tenant))
 
 
 def _add_appends(router: APIRouter, plane: Plane, metrics: Metrics) -> None:

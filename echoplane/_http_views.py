@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from contracts.grants import Right
 from contracts.read_wire import PinnedViewAnswer, PinRequest
-from echoplane._http_calls import authorized, json_body, no_parameters, read_body
+from echoplane._http_calls import authorized, json_body, no_parameters, once_each, read_body
+from echoplane._http_lists import NamesPage
 from echoplane._reads import list_views, pin_view, show_view, unpin_view
-from echoplane._requests import read_view
+from echoplane._requests import page_of, read_view
 from echoplane._wiring import Plane
 
 PIN_BYTES_MAX: Final = 4_096
@@ -19,11 +20,14 @@ PIN_BYTES_MAX: Final = 4_096
 def add_views(router: APIRouter, plane: Plane) -> None:
     """Add the routes of this module."""
 
-    @router.get("/v1/{tenant}/views", dependencies=[Depends(no_parameters)])
-    async def every_view(tenant: str, request: Request) -> list[PinnedViewAnswer]:
-        """All views that were pinned, by name."""
+    @router.get("/v1/{tenant}/views", dependencies=[Depends(once_each)])
+    async def every_view(
+        tenant: str, request: Request, given: Annotated[NamesPage, Query()]
+    ) -> list[PinnedViewAnswer]:
+        """The views that were pinned, by name."""
         await authorized(plane, request, tenant, Right.ASK)
-        return await list_views(plane, tenant)
+        found = await list_views(plane, tenant)
+        return page_of(found, lambda one: one.name, after=given.after, limit=given.limit)
 
     @router.put(
         "/v1/{tenant}/views/{name}",

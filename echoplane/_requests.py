@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,6 +19,9 @@ from echoplane._failures import refusal
 
 COMMIT_DIGITS_MAX: Final = 18
 """The most decimal digits that a 64-bit number always holds."""
+
+Listed = TypeVar("Listed")
+Key = TypeVar("Key", str, int)
 
 _NAME: Final = TypeAdapter[str](Name)
 _QUESTION: Final = TypeAdapter[str](QuestionText)
@@ -33,6 +37,14 @@ class Known:
 
 
 OPEN: Final = Known(commit=None, instant=None)
+
+
+def page_of(
+    found: Iterable[Listed], key: Callable[[Listed], Key], *, after: Key | None, limit: int
+) -> list[Listed]:
+    """Return a page of a list: in the order of a key, what comes after one."""
+    ordered = sorted(found, key=key)
+    return [one for one in ordered if after is None or key(one) > after][:limit]
 
 
 def read_name(text: str, *, field: str) -> str:

@@ -1,7 +1,9 @@
-"""The API role: the HTTP door over an open plane."""
+"""The API role: the HTTP door over an open plane, and its tenants' retention."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from socket import socket
 
 import uvicorn
@@ -11,6 +13,7 @@ from contracts.errors import Unavailable
 from echoplane._embedded import find_servers
 from echoplane._http import make_app
 from echoplane._http_stream import Streams
+from echoplane._retention import keep_retained
 from echoplane._settings import Settings
 from echoplane._wiring import open_plane
 
@@ -54,4 +57,10 @@ async def serve_api(settings: Settings) -> None:
             ),
             app.state.streams,
         )
-        await server.serve()
+        keeping = asyncio.create_task(keep_retained(plane), name="retention")
+        try:
+            await server.serve()
+        finally:
+            keeping.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await keeping

@@ -31,11 +31,11 @@ LOG_FILES_MAX: Final = 256
 
 SEALED: Final = frozenset(
     (
-        *("alembic_version", "tenant", "head", "outbox", "epoch", "trail_head"),
+        *("alembic_version", "head", "outbox", "epoch", "trail_head"),
         *("commit", "event", "context", "trail"),
     )
 )
-"""Tables without content in clear and without data keys: what is left of their rows says nothing."""
+"""Tables without content in clear and without keys: what is left of their rows says nothing."""
 
 _POLL_SECONDS: Final = 0.05
 _NAME_OF_RELATION: Final = re.compile(r"([0-9]+)(?:_(?:fsm|vm|init))?(?:\.[0-9]+)?")

@@ -105,9 +105,9 @@ class Plane:
         if not await self.has_tenant(tenant):
             raise NotFound(what="tenant")
 
-    async def make_tenant(self, tenant: str) -> bool:
+    async def make_tenant(self, tenant: str, *, created_by: str = "echoplane") -> bool:
         """Make a tenant unless it is there; True if this call made it."""
-        return await ledger_log.create_tenant(self.database, tenant)
+        return await ledger_log.create_tenant(self.database, tenant, created_by=created_by)
 
     async def make_token(self, tenant: str, grant: Grant, *, label: str) -> TokenAnswer:
         token = await ledger_log.create_token(

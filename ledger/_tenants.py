@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import BadRequest, NotFound
-from contracts.limits import PAGE_EVENTS_MAX
+from contracts.limits import LIST_ROWS_MAX
 from ledger import _tables
 from ledger._database import TENANTS_CACHED_MAX, Database
 from ledger._driver_errors import translated
@@ -30,7 +30,8 @@ _LIST: Final = sa.text(
     "coalesce(h.commit, d.commits) AS commits, coalesce(h.position, d.events) AS events "
     "FROM tenant t FULL JOIN deleted_tenant d USING (tenant) LEFT JOIN head h USING (tenant) "
     "LEFT JOIN tenant_policy p USING (tenant) "
-    "WHERE tenant > :after AND (CAST(:only AS text) IS NULL OR tenant = :only) ORDER BY tenant LIMIT :limit"
+    'WHERE tenant COLLATE "C" > :after AND (CAST(:only AS text) IS NULL OR tenant = :only) '
+    'ORDER BY tenant COLLATE "C" LIMIT :limit'
 )
 
 
@@ -109,7 +110,7 @@ async def read_tenants(
     db: Database, *, after: str, limit: int, only: str | None = None
 ) -> list[TenantRecord]:
     """
-    Return tenants by name, deleted ones too, at most `PAGE_EVENTS_MAX`; empty means no more.
+    Return tenants by name, deleted ones too, at most `LIST_ROWS_MAX`; empty means no more.
 
     Args:
         db: The database.
@@ -120,7 +121,7 @@ async def read_tenants(
     Raises:
         Unavailable: The database is down or busy.
     """
-    bound = {"after": after, "only": only, "limit": min(limit, PAGE_EVENTS_MAX)}
+    bound = {"after": after, "only": only, "limit": min(limit, LIST_ROWS_MAX)}
     async with db.across_tenants() as conn:
         rows = (await conn.execute(_LIST, bound)).all()
     return [_record(row) for row in rows]

@@ -20,7 +20,7 @@ from ledger._erasing import Asked, carry_out
 from ledger._erasures import PLANE
 from ledger._grants import check_right
 
-__all__ = ["erase"]
+__all__ = ["PLANE", "erase"]
 
 
 async def erase(
