@@ -26,6 +26,7 @@ from discovery._degraded import CLAIMS_READ_MAX
 from echoplane._cli import app
 from echoplane._failures import EXIT_CODES, HTTP_STATUSES, exit_code, http_status
 from echoplane._http_events import EVENT_PARAMETERS
+from echoplane._http_lists import LIST_PARAMETERS
 from echoplane._http_log import LOG_PARAMETERS
 from echoplane._http_reads import PARAMETERS
 from echoplane._http_routes import make_router
@@ -71,7 +72,7 @@ def test_every_route_is_listed():
 
 
 def test_every_query_parameter_is_listed():
-    models = (*PARAMETERS, *LOG_PARAMETERS, *EVENT_PARAMETERS)
+    models = (*PARAMETERS, *LOG_PARAMETERS, *EVENT_PARAMETERS, *LIST_PARAMETERS)
     names = {name for model in models for name in model.model_fields}
 
     assert [name for name in names if f"`{name}`" not in page("http.md")] == []
