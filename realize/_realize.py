@@ -23,6 +23,7 @@ from contracts.trails import Question
 from contracts.values import with_unit
 from contracts.views import View
 from realize._asking import asks_for_some, asks_what_occurred, fits, looks_back
+from realize._inverse import turns_around
 from realize._scope import asks_of_another, left_over, mean_another, shifts, untitled, words_in, words_of
 from realize._select import named_keys, once_each, values_of
 
@@ -63,6 +64,8 @@ def realize(
     if len(keys) > 1 or _names_another(question, proposal, keys[0]):
         return _evidence(pack, "several_keys")
     (key,) = keys
+    if turns_around(question.text, entity=key.entity, relation=key.relation):
+        return _evidence(pack, "question_not_understood")
     same = [each.entity for each in resolutions if _is_same(each, key)]
     if _moves_off(question, plan, key, same) or not _at_view(plan, key.view):
         return _evidence(pack, "time_or_scope_not_resolved")
