@@ -331,7 +331,8 @@ class Event:
     """
     An event of the log: its draft, and what the log added. `position` is 1-based and gapless.
 
-    `backfilled` says that `recorded_at` was stated by whoever brought it in from elsewhere.
+    `backfilled` says that `recorded_at` was stated by whoever brought it in from elsewhere. `sent_at` is
+    what the clock of the sender said, if he told: how far it was off is recorded, and nothing follows.
     """
 
     event_id: str
@@ -340,6 +341,7 @@ class Event:
     recorded_at: KnownAt
     observed: Term | None
     backfilled: bool
+    sent_at: datetime | None
     draft: EventDraft
 
 

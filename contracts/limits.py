@@ -36,6 +36,10 @@ APPEND_CHECKS_MAX: Final = 1_048_576
 """Values, lists and objects times schemas, of all values of one append that have a schema."""
 NAMED_CLAIMS_MAX: Final = 10_000
 """Targets and claims that are looked at to tell what values of one append are about."""
+APPENDS_WAITING_MAX: Final = 512
+"""Appends of one tenant that wait for their transaction, in one process."""
+APPENDS_WAITING_BYTES_MAX: Final = 4 * APPEND_BYTES_MAX
+"""Encrypted bytes of all appends that wait for theirs, in one process."""
 
 CONTRACT_NAMES_MAX: Final = 64
 """Places in a relation contract's authority, names in one place, and rules of supersession."""
@@ -167,6 +171,8 @@ assert 128 * APPEND_EVENTS_MAX < EXPORT_LINE_BYTES_MAX
 assert EVENT_BYTES_MAX <= APPEND_BYTES_MAX
 assert TARGETS_MAX < EVENT_REFERENCES_MAX <= APPEND_REFERENCES_MAX
 assert VALUE_BYTES_MAX < EVENT_BYTES_MAX
+# Whoever is alone is never turned away.
+assert APPENDS_WAITING_BYTES_MAX >= 2 * APPEND_BYTES_MAX
 # A contract is stored as text in a value, where each quotation mark takes two bytes.
 assert 2 * SCHEMA_BYTES_MAX < VALUE_BYTES_MAX
 # Any value fits a schema of some size, and any schema a value.

@@ -86,10 +86,15 @@ class ReceiptAnswer(Wire):
 
 
 class AppendRequest(Wire):
-    """One atomic append. `expected_version` is the newest version seen of the events' one stream."""
+    """
+    One atomic append. `expected_version` is the newest version seen of the events' one stream.
+
+    `sent_at` is what the caller's clock says: kept with the events, never trusted.
+    """
 
     events: list[EventDraft] = Field(min_length=1, max_length=limits.APPEND_EVENTS_MAX)
     expected_version: int | None = Field(default=None, ge=0, le=limits.STREAM_EVENTS_MAX)
+    sent_at: str | None = None
 
 
 class EventAnswer(Wire):
@@ -103,6 +108,8 @@ class EventAnswer(Wire):
     recorded_at: str
     backfilled: bool
     """Whether `recorded_at` was stated by whoever brought a past in, instead of taken from the clock."""
+    clock_skew_us: int | None
+    """By how much the sender's clock was ahead when it was recorded, its way here included; null: unsaid."""
     erased: bool
     event: EventDraft | None
 

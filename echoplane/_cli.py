@@ -23,6 +23,7 @@ from echoplane import (
     _cli_dead,
     _cli_epochs,
     _cli_erase,
+    _cli_events,
     _cli_log,
     _cli_move,
     _cli_reads,
@@ -49,6 +50,7 @@ app = typer.Typer(
 _cli_run.register(app)
 _cli_data.register(app)
 _cli_log.register(app)
+_cli_events.register(app)
 _cli_ask.register(app)
 _cli_reads.register(app)
 _cli_views.register(app)

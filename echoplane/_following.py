@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from contracts.times import format_instant
 from contracts.wire import EventsAnswer, FollowedAnswer
+from echoplane._event_pages import EventsParameters
 from echoplane._present import event_answer
 from echoplane._requests import read_number
 from echoplane._wiring import Plane
-from ledger.log import FollowedCommit, read_commit, read_events, read_stream, tenant_keys
+from ledger.log import FollowedCommit, read_commit, read_correlated, read_events, read_stream, tenant_keys
 
 
-async def listed(
-    plane: Plane, tenant: str, *, commit: int | None, stream: str | None, after: int, limit: int
-) -> EventsAnswer:
-    """Return the events of a commit, or a page of a stream or of the log."""
-    if commit is not None:
-        events = list((await read_commit(plane.database, tenant, commit)).events)
-    elif stream is not None:
-        events = await read_stream(plane.database, tenant, stream, after_version=after, limit=limit)
+async def listed(plane: Plane, tenant: str, page: EventsParameters) -> EventsAnswer:
+    """Return the events of a commit, or a page of a stream, of what is correlated, or of the log."""
+    database, after, limit = plane.database, page.after_position or 0, page.limit
+    if page.commit is not None:
+        events = list((await read_commit(database, tenant, page.commit)).events)
+    elif page.stream is not None:
+        events = await read_stream(
+            database, tenant, page.stream, after_version=page.after_version or 0, limit=limit
+        )
+    elif page.correlation is not None:
+        events = await read_correlated(database, tenant, page.correlation, after_position=after, limit=limit)
     else:
         async with plane.database.snapshot(tenant) as conn:
             keys = await tenant_keys(plane.database, tenant, conn)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Self
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from contracts.grants import Right
-from contracts.limits import PAGE_EVENTS_MAX
-from contracts.names import Name
 from contracts.wire import EventAnswer, EventsAnswer
+from echoplane._event_pages import EventsParameters, Number
 from echoplane._following import commit_message, last_seen, listed
 from echoplane._http_calls import authorized, no_parameters, once_each
 from echoplane._http_stream import EventStream, Streams
@@ -19,36 +18,11 @@ from echoplane._requests import read_name
 from echoplane._wiring import Plane
 from ledger.log import following
 
-Number = Annotated[int, Query(ge=0, le=2**53 - 1)]
 
-
-class _Parameters(BaseModel):
-    """Parameters in the query string: unknown ones are errors."""
+class LiveParameters(BaseModel):
+    """Where to begin, if no `Last-Event-ID` says so; and after how many commits to end."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-class EventsParameters(_Parameters):
-    """Which events: those of a commit, or after a version of a stream, or after a position of the log."""
-
-    commit: Number | None = None
-    stream: Name | None = None
-    after_version: Number | None = None
-    after_position: Number | None = None
-    limit: Annotated[int, Query(ge=1, le=PAGE_EVENTS_MAX)] = PAGE_EVENTS_MAX
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        ways = (self.commit, self.stream, self.after_position)
-        if sum(way is not None for way in ways) > 1:
-            raise ValueError("name a commit, a stream or a position")
-        if self.after_version is not None and self.stream is None:
-            raise ValueError("after_version goes with stream")
-        return self
-
-
-class LiveParameters(_Parameters):
-    """Where to begin, if no `Last-Event-ID` says so; and after how many commits to end."""
 
     after_commit: Number = 0
     limit: Annotated[int | None, Query(ge=1)] = None
@@ -65,16 +39,9 @@ def add_events(router: APIRouter, plane: Plane, streams: Streams) -> None:
     async def page(
         tenant: str, request: Request, given: Annotated[EventsParameters, Query()]
     ) -> EventsAnswer:
-        """Events by position, by stream, or of one commit."""
+        """Events by position, by stream, by correlation, or of one commit."""
         await authorized(plane, request, tenant, Right.ASK)
-        return await listed(
-            plane,
-            tenant,
-            commit=given.commit,
-            stream=given.stream,
-            after=(given.after_version if given.stream is not None else given.after_position) or 0,
-            limit=given.limit,
-        )
+        return await listed(plane, tenant, given)
 
     @router.get("/v1/{tenant}/events/{event_id}", dependencies=[Depends(no_parameters)])
     async def event(tenant: str, event_id: str, request: Request) -> EventAnswer:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from contracts import limits
 from contracts.grants import Right
 from contracts.reports import HealthAnswer, ReadyAnswer
+from contracts.times import parse_instant
 from contracts.trails import Question
 from contracts.wire import (
     AppendRequest,
@@ -93,7 +94,13 @@ def _add_appends(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
         """Append all events as one commit, or none. 200 if the idempotency keys were known."""
         grant = await authorized(plane, request, tenant, Right.EMIT)
         body = await read_body(request, AppendRequest, bytes_max=limits.APPEND_BYTES_MAX + ENVELOPE_BYTES)
-        receipt = await plane.append(tenant, body.events, grant=grant, expected_version=body.expected_version)
+        receipt = await plane.append(
+            tenant,
+            body.events,
+            grant=grant,
+            expected_version=body.expected_version,
+            sent_at=None if body.sent_at is None else parse_instant(body.sent_at, field="sent_at"),
+        )
         if receipt.repeated:
             response.status_code = 200
         else:

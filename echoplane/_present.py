@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from datetime import timedelta
 
 from contracts.answers import Answer
 from contracts.contexts import ContextPack
@@ -55,9 +56,16 @@ def event_answer(tenant: str, event: Event | ErasedEvent) -> EventAnswer:
         commit=event.commit,
         recorded_at=format_instant(event.recorded_at),
         backfilled=event.backfilled,
+        clock_skew_us=_skew_us(event) if isinstance(event, Event) else None,
         erased=draft is None,
         event=draft,
     )
+
+
+def _skew_us(event: Event) -> int | None:
+    if event.sent_at is None:
+        return None
+    return (event.sent_at - event.recorded_at) // timedelta(microseconds=1)
 
 
 def ask_answer(

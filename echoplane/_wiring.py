@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from importlib.metadata import version as installed_version
 from typing import Final
 
@@ -130,10 +131,16 @@ class Plane:
     # --- events ------------------------------------------------------------------------------
 
     async def append(
-        self, tenant: str, drafts: Sequence[EventDraft], *, grant: Grant, expected_version: int | None
+        self,
+        tenant: str,
+        drafts: Sequence[EventDraft],
+        *,
+        grant: Grant,
+        expected_version: int | None,
+        sent_at: datetime | None = None,
     ) -> ReceiptAnswer:
         receipt = await ledger_log.append(
-            self.database, tenant, drafts, grant=grant, expected_version=expected_version
+            self.database, tenant, drafts, grant=grant, expected_version=expected_version, sent_at=sent_at
         )
         return present.receipt_answer(receipt)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
-import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import (
@@ -26,7 +25,6 @@ from contracts.limits import CONTRACT_TRIES_MAX
 from ledger._arrays import binaries, numbers, texts
 from ledger._border import NONE_REGISTERED, InForce, hold_newest, holds_values, newest_contracts
 from ledger._database import Database
-from ledger._driver_errors import translated
 from ledger._events import SealedEvent, new_id, seal_event
 from ledger._grants import check_command, check_emit
 from ledger._idle import refuse_idle
@@ -37,16 +35,17 @@ from ledger._receipts import Outcome, known_receipt, receipt
 from ledger._references import find_references
 from ledger._refusals import TENANT_REFUSALS
 from ledger._tenants import tenant_keys
-from ledger._wake import autocommit
 
-_APPEND: Final = sa.text(
-    "SELECT o_outcome, o_commit, o_first, o_recorded_at, o_previous, o_hash "
-    "FROM echoplane_under_contracts(:tenant, CAST(:position AS bigint), CAST(:epoch AS integer)) "
-    "AS held (tenant) CROSS JOIN LATERAL echoplane_append(held.tenant, CAST(:clock AS timestamptz), "
-    "CAST(:counts AS integer[]), CAST(:expected AS bigint[]), CAST(:event_ids AS text[]), "
-    "CAST(:kinds AS text[]), CAST(:streams AS bytea[]), "
-    "CAST(:sources AS bytea[]), CAST(:idempotency AS bytea[]), CAST(:contents AS bytea[]), "
-    "CAST(:headers AS bytea[]), CAST(:ciphertexts AS bytea[]), CAST(:wrapped_keys AS bytea[]))"
+_PARAMETERS: Final = {
+    "tenant": "text", "clock": "timestamptz", "counts": "integer[]", "expected": "bigint[]",
+    "relations": "bigint[]", "epochs": "integer[]", "event_ids": "text[]", "kinds": "text[]",
+    "streams": "bytea[]", "sources": "bytea[]", "correlations": "bytea[]", "idempotency": "bytea[]",
+    "contents": "bytea[]", "headers": "bytea[]", "ciphertexts": "bytea[]", "wrapped_keys": "bytea[]",
+}  # fmt: skip
+_GIVEN: Final = ", ".join(f"CAST(%({name})s AS {kind})" for name, kind in _PARAMETERS.items())
+_APPEND: Final = (
+    "SELECT o_outcome, o_commit, o_first, o_recorded_at, o_previous, o_hash "  # noqa: S608 — of the names above
+    f"FROM echoplane_append({_GIVEN})"
 )
 
 
@@ -61,16 +60,6 @@ class _Appending:
     """The contracts that its values were held against; None where it has no values."""
 
 
-_OTHER_CONTRACTS: Final = Outcome(
-    outcome="contracts",
-    commit=0,
-    first_position=0,
-    recorded_at=datetime(1970, 1, 1, tzinfo=UTC),
-    previous=b"",
-    hash=b"",
-)
-
-
 async def append(
     db: Database,
     tenant: str,
@@ -78,6 +67,7 @@ async def append(
     *,
     grant: Grant,
     expected_version: int | None = None,
+    sent_at: datetime | None = None,
 ) -> Receipt:
     """
     Append all events as one commit, or none.
@@ -94,6 +84,7 @@ async def append(
         grant: What the caller may do.
         expected_version: Version of the stream's last event that the caller saw, 0 for none; all
             events must then be of that one stream.
+        sent_at: What the caller's clock says, with an offset: kept with the events, and never trusted.
 
     Raises:
         NotFound: No such tenant, or not this grant's.
@@ -105,12 +96,15 @@ async def append(
         AlreadyKnown: Some events are known, or all of them by several appends; says which.
         VersionConflict: The stream has moved; read again, then retry.
         TenantSuspended, QuotaExceeded, RateExceeded: Operators bound the tenant (`ledger._tenancy`).
+        Busy: Too many wait already; nothing was written.
         Unavailable: Unknown whether written; retry with the same idempotency keys.
 
     Source: DESIGN, decision 2.
     """
     check_emit(grant, tenant, drafts)
-    return await _append(db, tenant, drafts, expected_version=expected_version)
+    if sent_at is not None and sent_at.tzinfo is None:
+        raise BadRequest(field="sent_at", reason="an instant needs an offset, such as Z or +02:00")
+    return await _append(db, tenant, drafts, expected_version=expected_version, sent_at=sent_at)
 
 
 async def append_command(db: Database, tenant: str, draft: EventDraft, *, grant: Grant) -> Receipt:
@@ -124,7 +118,7 @@ async def append_command(db: Database, tenant: str, draft: EventDraft, *, grant:
         BadRequest: Another kind. And all that `append` raises.
     """
     check_command(grant, tenant, draft)
-    return await _append(db, tenant, [draft], expected_version=None)
+    return await _append(db, tenant, [draft], expected_version=None, sent_at=None)
 
 
 async def append_within(
@@ -154,7 +148,7 @@ async def append_commands_within(
 ) -> Receipt:
     """Append several as one commit, as `append_within` does; who may is the caller's business."""
     prepared = prepare(keys, drafts)
-    sealed = _sealed(db, keys, prepared, *await _named_by_id(db, keys, prepared))
+    sealed = _sealed(db, keys, prepared, *await _named_by_id(db, keys, prepared), sent_at=None)
     appending = _Appending(events=prepared.events, sealed=sealed, expected=None, under=None)
     (outcome,) = await _run(conn, db, keys.tenant, [appending])
     assert outcome.outcome == "written", "a command without a key can be neither known nor stale"
@@ -175,6 +169,8 @@ def _sealed(
     prepared: Prepared,
     event_ids: Sequence[str],
     references: Sequence[dict[str, str]],
+    *,
+    sent_at: datetime | None,
 ) -> tuple[SealedEvent, ...]:
     return tuple(
         seal_event(
@@ -183,6 +179,7 @@ def _sealed(
             draft=event.draft,
             draft_bytes=event.draft_bytes,
             references=own_references,
+            sent_at=sent_at,
             backfilled=db.states_clock,
             randomness=db.randomness,
         )
@@ -191,7 +188,12 @@ def _sealed(
 
 
 async def _append(
-    db: Database, tenant: str, drafts: Sequence[EventDraft], *, expected_version: int | None
+    db: Database,
+    tenant: str,
+    drafts: Sequence[EventDraft],
+    *,
+    expected_version: int | None,
+    sent_at: datetime | None,
 ) -> Receipt:
     keys = await tenant_keys(db, tenant)
     prepared = prepare(keys, drafts)
@@ -212,7 +214,7 @@ async def _append(
                 with contextlib.suppress(AlreadyKnown):
                     return await known_receipt(db, keys, drafts, prepared)
                 raise
-        sealed = sealed or _sealed(db, keys, prepared, event_ids, references)
+        sealed = sealed or _sealed(db, keys, prepared, event_ids, references, sent_at=sent_at)
         outcome = await _submit(db, tenant, prepared, sealed, expected=expected_version, under=under)
         match outcome.outcome:
             case "written":
@@ -224,8 +226,10 @@ async def _append(
                 raise VersionConflict(stream=drafts[0].stream, expected=expected_version or 0)
             case "no_tenant":
                 raise NotFound(what="tenant")
-            case _:
-                under = None if under is None else await newest_contracts(db, keys)
+            case "contracts":
+                under = await newest_contracts(db, keys)
+            case other:
+                raise AssertionError(f"the append function has no outcome {other}")
     raise Unavailable(part="relations", reason="contracts are registered faster than values are checked")
 
 
@@ -260,50 +264,44 @@ async def _submit(
 
 
 async def _write(db: Database, tenant: str, batch: Sequence[_Appending]) -> list[Outcome]:
-    with translated():
-        async with autocommit(db.plane).connect() as connection:
-            return await _run(connection, db, tenant, batch)
+    return _outcomes(await db.rows(_APPEND, _parameters(db, tenant, batch)))
 
 
 async def _run(
     connection: AsyncConnection, db: Database, tenant: str, batch: Sequence[_Appending]
 ) -> list[Outcome]:
+    found = await connection.exec_driver_sql(_APPEND, _parameters(db, tenant, batch))
+    return _outcomes(found.all())
+
+
+def _parameters(db: Database, tenant: str, batch: Sequence[_Appending]) -> dict[str, object]:
     events = [event for appending in batch for event in appending.events]
     sealed = [event for appending in batch for event in appending.sealed]
-    # The oldest stands for all: where it still holds, those of the others do.
-    under = min((one.under for one in batch if one.under is not None), key=_age_of, default=None)
-    parameters = {
+    return {
         "tenant": tenant,
-        "position": None if under is None else under.position,
-        "epoch": None if under is None else under.epoch,
         "clock": db.clock() if db.states_clock else None,
         "counts": numbers(len(appending.sealed) for appending in batch),
         "expected": numbers(appending.expected for appending in batch),
+        "relations": numbers(None if one.under is None else one.under.position for one in batch),
+        "epochs": numbers(None if one.under is None else one.under.epoch for one in batch),
         "event_ids": texts(event.event_id for event in sealed),
         "kinds": texts(event.kind.value for event in sealed),
         "streams": binaries(event.stream for event in events),
         "sources": binaries(event.source for event in events),
+        "correlations": binaries(event.correlation for event in events),
         "idempotency": binaries(event.idempotency for event in events),
         "contents": binaries(event.content for event in events),
         "headers": binaries(event.header for event in sealed),
         "ciphertexts": binaries(event.ciphertext for event in sealed),
         "wrapped_keys": binaries(event.wrapped_key for event in sealed),
     }
-    rows = (await connection.execute(_APPEND, parameters)).all()
-    if not rows:
-        return [_OTHER_CONTRACTS] * len(batch)
+
+
+def _outcomes(rows: Sequence[Any]) -> list[Outcome]:
     return [
         Outcome(
-            outcome=row.o_outcome,
-            commit=row.o_commit,
-            first_position=row.o_first,
-            recorded_at=row.o_recorded_at,
-            previous=row.o_previous,
-            hash=row.o_hash,
+            outcome=outcome, commit=commit, first_position=first, recorded_at=recorded_at, previous=previous,
+            hash=own,
         )
-        for row in rows
-    ]
-
-
-def _age_of(under: InForce) -> tuple[int, int]:
-    return under.position, under.epoch
+        for outcome, commit, first, recorded_at, previous, own in rows
+    ]  # fmt: skip

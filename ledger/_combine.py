@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+from contracts.errors import Busy
+
+RETRY_AFTER_SECONDS: Final = 1.0
+"""When whoever was turned away may come again: what waits is written by then."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -19,18 +25,23 @@ class _Waiting(Generic[Item, Result]):
     future: asyncio.Future[Result]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Combiner(Generic[Item, Result]):
     """
     Runs one batch at a time for each key; what arrives meanwhile forms the next batch.
 
-    A batch weighs at most `weight_max` and `bytes_max`, unless its only item alone weighs more.
+    A batch weighs at most `weight_max` and `bytes_max`, unless its only item alone weighs more. Of one
+    key `waiting_max` items wait at most, of all together `waiting_bytes_max`; the next is turned away.
     """
 
     weight_max: int
     bytes_max: int
+    waiting_max: int
+    waiting_bytes_max: int
     _queues: dict[str, list[_Waiting[Any, Any]]] = field(default_factory=dict)
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _held: Counter[str] = field(default_factory=Counter)
+    _held_bytes: int = 0
 
     async def submit(
         self,
@@ -46,13 +57,34 @@ class Combiner(Generic[Item, Result]):
 
         A caller that is cancelled before its batch started takes its item with it; after that the
         batch goes on, and whether it was done is unknown to that caller.
+
+        Raises:
+            Busy: Too much waits already; the item was not taken.
         """
+        self._make_room(key, size_bytes)
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         waiting = _Waiting(item=item, weight=weight, bytes=size_bytes, future=future)
         self._queues.setdefault(key, []).append(waiting)
         if key not in self._tasks:
             self._tasks[key] = asyncio.create_task(self._drain(key, run), name=f"combine {key}")
-        return await future
+        self._held[key] += 1
+        self._held_bytes += size_bytes
+        try:
+            return await future
+        finally:
+            self._held[key] -= 1
+            self._held_bytes -= size_bytes
+            if not self._held[key]:
+                del self._held[key]
+
+    def _make_room(self, key: str, size_bytes: int) -> None:
+        if self._held.get(key, 0) >= self.waiting_max:
+            reason = f"{self.waiting_max} appends of the tenant wait already"
+        elif self._held_bytes + size_bytes > self.waiting_bytes_max:
+            reason = f"{self.waiting_bytes_max} bytes wait already"
+        else:
+            return
+        raise Busy(part="appends", reason=reason, retry_after_seconds=RETRY_AFTER_SECONDS)
 
     async def close(self) -> None:
         """Wait for what was submitted."""
@@ -63,6 +95,8 @@ class Combiner(Generic[Item, Result]):
         try:
             while batch := self._take(key):
                 await _run_batch(batch, run)
+                # Whoever was answered and has more to say says it now, and is in the next batch.
+                await asyncio.sleep(0)
         finally:
             # No await stands between the empty queue and this: nobody can be left waiting.
             self._queues.pop(key, None)

@@ -172,7 +172,12 @@ def open_database(
         states_clock=states_clock,
         waker=Waker(engine=relay),
         news=News(engine=relay),
-        appends=Combiner(weight_max=limits.APPEND_EVENTS_MAX, bytes_max=limits.APPEND_BYTES_MAX),
+        appends=Combiner(
+            weight_max=limits.APPEND_EVENTS_MAX,
+            bytes_max=limits.APPEND_BYTES_MAX,
+            waiting_max=limits.APPENDS_WAITING_MAX,
+            waiting_bytes_max=limits.APPENDS_WAITING_BYTES_MAX,
+        ),
         erasures=Turns(
             part="erasures",
             places=asyncio.Semaphore(limits.ERASURES_AT_ONCE),

@@ -14,14 +14,12 @@ from typing import Any, Final
 
 from contracts.errors import IntegrityFault
 from contracts.events import ErasedEvent, Event, EventDraft, Kind
-from contracts.times import KnownAt, Precision, Term, format_instant, parse_term
+from contracts.times import KnownAt, Precision, Term, format_instant, parse_instant, parse_term
 from ledger._canonical import canonical, parse
 from ledger._drafts import draft_of, resolved
 from ledger._hashes import event_hash
 from ledger._keys import EventKey, Randomness, TenantKeys, framed
-
-EVENT_VERSION: Final = 1
-"""Version of header and payload; older ones are lifted when read, stored bytes never change."""
+from ledger._versions import EVENT_VERSION, is_version, lifted
 
 _BACKFILLED: Final = b'{"backfilled":true,'
 # Names of a canonical object are in order, so this one comes first; the append function looks for it too.
@@ -73,6 +71,7 @@ def seal_event(
     draft: EventDraft,
     draft_bytes: bytes,
     references: dict[str, str],
+    sent_at: datetime | None,
     backfilled: bool,
     randomness: Randomness,
 ) -> SealedEvent:
@@ -85,13 +84,15 @@ def seal_event(
         draft: What the caller sent.
         draft_bytes: The same as canonical JSON.
         references: Event id by `source_event_id`, for the targets that name one.
+        sent_at: By the clock of whoever sent it, if he said so.
         backfilled: Whether the clock of its append is stated.
         randomness: Where its data key comes from.
     """
-    header_bytes = header_of(event_id, draft, backfilled=backfilled)
+    header_bytes = header_of(event_id, draft, backfilled=backfilled, version=EVENT_VERSION)
     # The draft is canonical already; joined by hand, it is not written a second time.
     named = canonical(references) if references else b"{}"
-    payload = b'{"draft":' + draft_bytes + b',"references":' + named + b"}"
+    sent = b"null" if sent_at is None else canonical(format_instant(sent_at))
+    payload = b'{"draft":' + draft_bytes + b',"references":' + named + b',"sent_at":' + sent + b"}"
     key, wrapped_key = keys.new_key(event_id, randomness=randomness)
     ciphertext = key.encrypt(payload, context=_context(keys.tenant, header_bytes), randomness=randomness)
     return SealedEvent(
@@ -104,9 +105,9 @@ def seal_event(
     )
 
 
-def header_of(event_id: str, draft: EventDraft, *, backfilled: bool) -> bytes:
+def header_of(event_id: str, draft: EventDraft, *, backfilled: bool, version: int) -> bytes:
     """Return the canonical header of an event: nothing in it that a caller worded."""
-    header: dict[str, Any] = {"id": event_id, "kind": draft.kind.value, "version": EVENT_VERSION}
+    header: dict[str, Any] = {"id": event_id, "kind": draft.kind.value, "version": version}
     if backfilled:
         header["backfilled"] = True
     if draft.observed_at is not None:
@@ -127,7 +128,7 @@ def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
     header = parse(stored.header)
     if (header["id"], header["kind"]) != (stored.event_id, stored.kind):
         raise IntegrityFault(what=f"the header of {what}")
-    if header["version"] != EVENT_VERSION:
+    if not is_version(header["version"]):
         raise IntegrityFault(what=f"the version of {what}")
     recorded_at = KnownAt(stored.recorded_at.astimezone(UTC))
     if stored.wrapped_key is None:
@@ -141,7 +142,8 @@ def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
             backfilled=is_backfilled(stored.header),
             erased_by=stored.erased_by,
         )
-    payload = open_payload(keys, stored, keys.open_key(stored.event_id, stored.wrapped_key))
+    stored_payload = open_payload(keys, stored, keys.open_key(stored.event_id, stored.wrapped_key))
+    payload = lifted(header["version"], stored_payload)
     draft = _draft(resolved(payload["draft"], payload["references"]), what=what)
     return Event(
         event_id=stored.event_id,
@@ -150,6 +152,7 @@ def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
         recorded_at=recorded_at,
         observed=None if draft.observed_at is None else parse_term(draft.observed_at, field="observed_at"),
         backfilled=is_backfilled(stored.header),
+        sent_at=None if payload["sent_at"] is None else parse_instant(payload["sent_at"], field="sent_at"),
         draft=draft,
     )
 
@@ -161,7 +164,7 @@ def is_backfilled(header: bytes) -> bool:
 
 def open_payload(keys: TenantKeys, stored: StoredEvent, key: EventKey) -> dict[str, Any]:
     """
-    Decrypt an event's payload: `draft`, as the caller sent it, and `references`.
+    Decrypt an event's payload as it was written: `draft`, as the caller sent it, `references` and more.
 
     Raises:
         IntegrityFault: A byte of it or of its header was changed.

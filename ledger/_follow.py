@@ -20,7 +20,7 @@ from ledger._database import Database
 from ledger._events import open_event
 from ledger._keys import TenantKeys
 from ledger._news import POLL_SECONDS
-from ledger._prepare import stream_digest
+from ledger._prepare import correlation_digest, stream_digest
 from ledger._read import LoggedEvent, head, read_events, stored_events, stored_of
 from ledger._tenants import tenant_keys
 
@@ -58,6 +58,24 @@ async def read_stream(
             .where(event.c.tenant == tenant, event.c.stream_digest == stream_digest(keys, stream))
             .where(event.c.stream_version > after_version)
             .order_by(event.c.stream_version)
+            .limit(min(limit, PAGE_EVENTS_MAX))
+        )
+        return [open_event(keys, stored) for stored in await stored_of(conn, query)]
+
+
+async def read_correlated(
+    db: Database, tenant: str, correlation: str, *, after_position: int, limit: int
+) -> list[LoggedEvent]:
+    """Read the events that carry a correlation id, in the order of the log; raises as `read_stream`."""
+    async with db.snapshot(tenant) as conn:
+        keys = await tenant_keys(db, tenant, conn)
+        event = _tables.event
+        query = (
+            stored_events()
+            .where(event.c.tenant == tenant)
+            .where(event.c.correlation_digest == correlation_digest(keys, correlation))
+            .where(event.c.position > after_position)
+            .order_by(event.c.position)
             .limit(min(limit, PAGE_EVENTS_MAX))
         )
         return [open_event(keys, stored) for stored in await stored_of(conn, query)]

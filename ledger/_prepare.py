@@ -28,6 +28,7 @@ class PreparedEvent:
     size_bytes: int
     stream: bytes
     source: bytes | None
+    correlation: bytes | None
     idempotency: bytes | None
     content: bytes
 
@@ -89,6 +90,11 @@ def source_digest(keys: TenantKeys, stream: str, source_event_id: str) -> bytes:
     return keys.digest_of("source", stream.encode(), source_event_id.encode())
 
 
+def correlation_digest(keys: TenantKeys, correlation: str) -> bytes:
+    """Return what events are found by that a caller gave one correlation id."""
+    return keys.digest_of("correlation", correlation.encode())
+
+
 def idempotency_digest(keys: TenantKeys, draft: EventDraft) -> bytes | None:
     """Return the digest of a draft's key: its own, else stream and source id, else None."""
     if draft.idempotency_key is not None:
@@ -119,7 +125,7 @@ def _prepare_event(keys: TenantKeys, draft: EventDraft) -> PreparedEvent:
         # Only an event that is larger than a value may be can hold a value that is too large.
         for value in _values(draft):
             _bound("VALUE_BYTES_MAX", limits.VALUE_BYTES_MAX, len(canonical(value)))
-    source = draft.source_event_id
+    source, correlation = draft.source_event_id, draft.correlation
     return PreparedEvent(
         draft=draft,
         draft_bytes=draft_bytes,
@@ -127,6 +133,7 @@ def _prepare_event(keys: TenantKeys, draft: EventDraft) -> PreparedEvent:
         size_bytes=size_bytes,
         stream=stream_digest(keys, draft.stream),
         source=None if source is None else source_digest(keys, draft.stream, source),
+        correlation=None if correlation is None else correlation_digest(keys, correlation),
         idempotency=idempotency_digest(keys, draft),
         content=content_digest(keys, draft_bytes),
     )

@@ -23,11 +23,7 @@ from ledger._prepare import Prepared, key_named
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """
-    What the append function says of one append; the rest is None unless it was written.
-
-    `contracts` is ours: the values were held against others than those in force by now.
-    """
+    """What the append function says of one append; the rest is None unless it was written."""
 
     outcome: str
     commit: int

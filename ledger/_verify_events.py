@@ -19,8 +19,15 @@ from ledger._drafts import targets_of
 from ledger._events import StoredEvent, header_of, is_backfilled, open_payload
 from ledger._hashes import event_hash
 from ledger._keys import TenantKeys
-from ledger._prepare import content_digest, idempotency_digest, source_digest, stream_digest
+from ledger._prepare import (
+    content_digest,
+    correlation_digest,
+    idempotency_digest,
+    source_digest,
+    stream_digest,
+)
 from ledger._problems import Problems
+from ledger._versions import lifted
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,14 +80,15 @@ class EventChecks:
             self.problems.add("event.payload", _place(stored))
             return
         try:
-            draft = EventDraft.model_validate(payload["draft"])
-        except pydantic.ValidationError:
+            version = parse(stored.header)["version"]
+            draft = EventDraft.model_validate(lifted(version, payload)["draft"])
+        except (IntegrityFault, LookupError, TypeError, pydantic.ValidationError):
             self.problems.add("event.draft", _place(stored))
             return
         for check in self._digests_of(draft, canonical(payload["draft"]), digests):
             self.problems.add(check, _place(stored))
         backfilled = is_backfilled(stored.header)
-        if header_of(stored.event_id, draft, backfilled=backfilled) != stored.header:
+        if header_of(stored.event_id, draft, backfilled=backfilled, version=version) != stored.header:
             self.problems.add("event.header", _place(stored))
         for _, target in targets_of(draft):
             if target.event is not None:
@@ -101,6 +109,10 @@ class EventChecks:
                 None if source is None else source_digest(self.keys, draft.stream, source),
                 digests.source_digest,
             ),
+            "event.correlation": (
+                None if draft.correlation is None else correlation_digest(self.keys, draft.correlation),
+                digests.correlation_digest,
+            ),
             "event.idempotency": (idempotency_digest(self.keys, draft), digests.idempotency_digest),
         }
         for check, (computed, stored) in expected.items():
@@ -114,6 +126,7 @@ class EventChecks:
             table.c.content_digest,
             table.c.stream_digest,
             table.c.source_digest,
+            table.c.correlation_digest,
             table.c.idempotency_digest,
         ).where(
             table.c.tenant == self.keys.tenant,

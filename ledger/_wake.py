@@ -27,6 +27,8 @@ WAKE_CHANNEL: Final = "echoplane_wake"
 WAKE_BATCH_MAX: Final = 1_000
 WAKE_DELAY_SECONDS: Final = 0.005
 """How long the first append waits for others to share its wake-up."""
+WAKE_APART_SECONDS: Final = 0.025
+"""How long the next wake-up waits where one follows upon another: they cost the appends their time."""
 
 _log = structlog.get_logger(__name__)
 _NOTIFY: Final = sa.text("SELECT pg_notify(:channel, tenant) FROM unnest(CAST(:tenants AS text[])) AS tenant")
@@ -59,8 +61,10 @@ class Waker:
             await asyncio.gather(*self._tasks)
 
     async def _send(self) -> None:
+        delay_seconds = WAKE_DELAY_SECONDS
         while self._tenants:
-            await asyncio.sleep(WAKE_DELAY_SECONDS)
+            await asyncio.sleep(delay_seconds)
+            delay_seconds = WAKE_APART_SECONDS
             tenants = sorted(self._tenants)[:WAKE_BATCH_MAX]
             self._tenants.difference_update(tenants)
             try:

@@ -38,7 +38,7 @@ from ledger._exported import (
     commit_of,
     open_note,
 )
-from ledger._follow import FollowedCommit, follow, following, read_commit, read_stream
+from ledger._follow import FollowedCommit, follow, following, read_commit, read_correlated, read_stream
 from ledger._keys import EventKey, TenantKeys
 from ledger._notes import Checkpoint, PublicKey, SigningKey
 from ledger._problems import Problem, Problems
@@ -172,6 +172,7 @@ __all__ = [
     "read_commits",
     "read_consistency",
     "read_context",
+    "read_correlated",
     "read_event",
     "read_events",
     "read_events_by_id",

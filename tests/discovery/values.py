@@ -62,6 +62,7 @@ def event(draft: EventDraft, position: int, *, commit: int | None = None) -> Eve
     """An event as the log would give it back."""
     return Event(
         backfilled=False,
+        sent_at=None,
         event_id=f"ev{position:04}",
         position=position,
         commit=commit or position,

@@ -218,6 +218,7 @@ def claims_in(
             draft = EventDraft.model_validate(form)
             event = Event(
                 backfilled=False,
+                sent_at=None,
                 event_id=draft.source_event_id or "",
                 position=position,
                 commit=number,

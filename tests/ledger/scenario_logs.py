@@ -79,6 +79,7 @@ def pure_log(scenario: dict[str, Any]) -> Log:
             known.add(draft.source_event_id or "")
             event = Event(
                 backfilled=False,
+                sent_at=None,
                 event_id=draft.source_event_id or "",
                 position=position,
                 commit=len(recorded),

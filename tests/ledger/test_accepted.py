@@ -143,6 +143,7 @@ def test_whatever_is_accepted_can_be_folded(form):
         observed = None if said.observed_at is None else parse_term(said.observed_at, field="observed_at")
         event = Event(
             backfilled=False,
+            sent_at=None,
             event_id=f"e{number}", position=number, commit=number, recorded_at=RECORDED, observed=observed,
             draft=said,
         )  # fmt: skip

@@ -56,6 +56,7 @@ def _claims(case: dict[str, Any]) -> tuple[list[Claim], list[datetime]]:
             position += 1
             event = Event(
                 backfilled=False,
+                sent_at=None,
                 event_id=op["id"],
                 position=position,
                 commit=len(recorded),

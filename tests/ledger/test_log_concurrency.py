@@ -124,7 +124,9 @@ async def test_a_tenant_made_by_many_at_once_is_made_once(writers):
 
 async def test_a_batch_is_bounded_and_in_order():
     batches: list[list[int]] = []
-    combiner: Combiner[int, int] = Combiner(weight_max=3, bytes_max=100)
+    combiner: Combiner[int, int] = Combiner(
+        weight_max=3, bytes_max=100, waiting_max=100, waiting_bytes_max=10_000
+    )
 
     async def run(items):
         batches.append(list(items))
@@ -143,7 +145,9 @@ async def test_a_batch_is_bounded_and_in_order():
 
 
 async def test_a_failed_batch_fails_its_own_items_and_no_other():
-    combiner: Combiner[int, int] = Combiner(weight_max=1, bytes_max=100)
+    combiner: Combiner[int, int] = Combiner(
+        weight_max=1, bytes_max=100, waiting_max=100, waiting_bytes_max=10_000
+    )
 
     async def run(items):
         await asyncio.sleep(0)
@@ -162,7 +166,9 @@ async def test_a_failed_batch_fails_its_own_items_and_no_other():
 
 async def test_an_item_whose_caller_left_before_its_batch_is_not_done():
     done: list[int] = []
-    combiner: Combiner[int, int] = Combiner(weight_max=1, bytes_max=100)
+    combiner: Combiner[int, int] = Combiner(
+        weight_max=1, bytes_max=100, waiting_max=100, waiting_bytes_max=10_000
+    )
 
     async def run(items):
         await asyncio.sleep(0)

@@ -55,6 +55,7 @@ def event_of(line):
         recorded_at=recorded,
         observed=observed,
         backfilled=False,
+        sent_at=None,
         draft=draft,
     )
 

@@ -14,6 +14,7 @@ def event(**fields):
     observed = parse_term(draft.observed_at, field="observed_at") if draft.observed_at else None
     return Event(
         backfilled=False,
+        sent_at=None,
         event_id="e1", position=1, commit=1, recorded_at=KnownAt(datetime(2026, 1, 1, tzinfo=UTC)),
         observed=observed, draft=draft,
     )  # fmt: skip

@@ -19,6 +19,7 @@ def projected(text, observed_at):
     )
     event = Event(
         backfilled=False,
+        sent_at=None,
         event_id="ev_1",
         position=1,
         commit=1,

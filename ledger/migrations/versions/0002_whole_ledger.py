@@ -17,7 +17,6 @@ _SCRIPTS: Final[tuple[str, ...]] = (
     "0002_fold.sql",
     "0002_lookup.sql",
     "0002_vectors.sql",
-    "0002_values.sql",
     "0002_views.sql",
     "0002_erasure.sql",
     "0002_statistics.sql",

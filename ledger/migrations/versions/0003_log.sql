@@ -56,7 +56,233 @@ ALTER TABLE commit FORCE ROW LEVEL SECURITY;
 ALTER TABLE commit ALTER COLUMN tree SET NOT NULL;
 CREATE TRIGGER commit_tree BEFORE INSERT ON commit FOR EACH ROW EXECUTE FUNCTION echoplane_grow_tree();
 
--- What an append looks for is few rows by index, however long the log is. A plan is kept that was made
--- while the log was short, and would scan it whole for ever after.
-ALTER FUNCTION echoplane_append SET enable_seqscan = off;
-ALTER FUNCTION echoplane_under_contracts SET enable_seqscan = off;
+-- What a caller says that events have in common, found by equality as streams are.
+ALTER TABLE event ADD COLUMN correlation_digest bytea;
+CREATE INDEX event_correlation ON event (tenant, correlation_digest, position)
+WHERE correlation_digest IS NOT NULL;
+
+DROP FUNCTION echoplane_append;
+
+-- Appends one or several commits of one tenant, each whole or not at all, in one round trip.
+--
+-- The events of all appends stand in a row; `p_counts` says how many belong to each. Each is judged as
+-- if those before it were written already, and is `written`, or changes nothing: `contracts` (others are
+-- in force than its values were held against), `known` (an idempotency key of it stands in the log) or
+-- `version` (its stream has moved). What is written goes into each table by one statement, whatever the
+-- number of appends; and one that is not leaves no gap.
+--
+-- `p_relations` is, for each append, the position of the newest `relation` event that its values were
+-- held against, 0 for none, and `p_epochs` the epoch that served then. NULL asks for nothing: there is no
+-- value in the append. Whoever registers a contract takes the same lock.
+--
+-- `p_clock` NULL is the server's own clock; another reading is for members of echoplane_backfill alone,
+-- and refused, not ignored, for everyone else. It is taken only where every commit so far was
+-- backfilled too, and each header says so: nobody forges a live past.
+--
+-- No sequential scan: a plan that was made while the log was short would read all of it for ever.
+CREATE FUNCTION echoplane_append(
+    p_tenant text,
+    p_clock timestamptz,
+    p_counts integer[],
+    p_expected bigint[],
+    p_relations bigint[],
+    p_epochs integer[],
+    p_event_ids text[],
+    p_kinds text[],
+    p_streams bytea[],
+    p_sources bytea[],
+    p_correlations bytea[],
+    p_idempotency bytea[],
+    p_contents bytea[],
+    p_headers bytea[],
+    p_ciphertexts bytea[],
+    p_wrapped_keys bytea[]
+) RETURNS TABLE (
+    o_outcome text, o_commit bigint, o_first bigint, o_recorded_at timestamptz, o_previous bytea, o_hash bytea
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET enable_seqscan = off
+AS $function$
+#variable_conflict use_column
+DECLARE
+    v_start bigint;
+    v_commit bigint;
+    v_position bigint;
+    v_last_position bigint;
+    v_recorded_at timestamptz;
+    v_live boolean;
+    v_hash bytea;
+    v_previous bytea;
+    v_from integer;
+    v_to integer := 0;
+    v_outcome text;
+    v_outcomes text[] := '{}';
+    v_event_hashes bytea[];
+    v_relation bigint;
+    v_epoch integer;
+    -- Keys that stand in the log already, and those that several of the appends have.
+    v_known bytea[];
+    v_shared bytea[];
+    -- Of each event the commit, NULL where it is not written; of each commit what its row holds.
+    v_commits bigint[] := '{}';
+    v_numbers bigint[] := '{}';
+    v_clocks timestamptz[] := '{}';
+    v_firsts bigint[] := '{}';
+    v_counts integer[] := '{}';
+    v_previouses bytea[] := '{}';
+    v_hashes bytea[] := '{}';
+BEGIN
+    IF p_clock IS NOT NULL AND NOT pg_has_role(session_user, 'echoplane_backfill', 'MEMBER') THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only members of echoplane_backfill may state the clock';
+    END IF;
+    PERFORM set_config('echoplane.tenant', p_tenant, true);
+
+    -- The lock comes before anything is numbered: two writers that number first and commit in the
+    -- other order would let a reader move past a position that appears later.
+    SELECT h.commit, h.position, h.recorded_at, h.hash, h.live
+    INTO v_start, v_position, v_recorded_at, v_hash, v_live
+    FROM head AS h WHERE h.tenant = p_tenant FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT 'no_tenant', NULL::bigint, NULL::bigint, NULL::timestamptz, NULL::bytea, NULL::bytea
+        FROM generate_series(1, cardinality(p_counts));
+        RETURN;
+    END IF;
+
+    IF v_live AND p_clock IS NOT NULL THEN
+        RAISE integrity_constraint_violation USING
+            MESSAGE = 'a tenant that has recorded by its own clock takes no other', CONSTRAINT = 'head_not_live',
+            TABLE = 'head';
+    END IF;
+    IF EXISTS (
+        SELECT FROM unnest(p_headers) AS u (header)
+        WHERE starts_with(convert_from(u.header, 'UTF8'), '{"backfilled":true,') <> (p_clock IS NOT NULL)
+    ) THEN
+        RAISE integrity_constraint_violation USING
+            MESSAGE = 'a header says whether its clock was stated', CONSTRAINT = 'event_says_backfilled',
+            TABLE = 'event';
+    END IF;
+
+    v_relation := coalesce(
+        (SELECT max(e.position) FROM event AS e WHERE e.tenant = p_tenant AND e.kind = 'relation'), 0
+    );
+    v_epoch := (SELECT e.epoch FROM epoch AS e WHERE e.tenant = p_tenant AND e.state = 'serving');
+    v_known := ARRAY(
+        SELECT e.idempotency_digest FROM event AS e
+        WHERE e.tenant = p_tenant AND e.idempotency_digest = ANY (p_idempotency)
+    );
+    v_shared := ARRAY(
+        SELECT u.key FROM unnest(p_idempotency) AS u (key) WHERE u.key IS NOT NULL
+        GROUP BY u.key HAVING count(*) > 1
+    );
+    v_event_hashes := ARRAY(
+        SELECT echoplane_event_hash(u.header, u.ciphertext)
+        FROM unnest(p_headers, p_ciphertexts) WITH ORDINALITY AS u (header, ciphertext, n) ORDER BY u.n
+    );
+    v_commit := v_start;
+    v_last_position := v_position;
+
+    FOR v_append IN 1 .. cardinality(p_counts) LOOP
+        v_from := v_to + 1;
+        v_to := v_to + p_counts[v_append];
+        v_outcome := 'written';
+        IF p_relations[v_append] < v_relation
+            OR (p_relations[v_append] > 0 AND p_epochs[v_append] IS DISTINCT FROM v_epoch)
+        THEN
+            v_outcome := 'contracts';
+        ELSIF v_known && p_idempotency[v_from:v_to] THEN
+            v_outcome := 'known';
+        ELSIF p_expected[v_append] IS NOT NULL AND p_expected[v_append] <> (
+            SELECT coalesce(max(e.stream_version), 0) FROM event AS e
+            WHERE e.tenant = p_tenant AND e.stream_digest = p_streams[v_from]
+        ) + (
+            -- What those before it in this call have added.
+            SELECT count(*) FROM unnest(p_streams[:v_from - 1], v_commits) AS u (stream, commit)
+            WHERE u.stream = p_streams[v_from] AND u.commit IS NOT NULL
+        ) THEN
+            v_outcome := 'version';
+        END IF;
+        v_outcomes := v_outcomes || v_outcome;
+        IF v_outcome <> 'written' THEN
+            v_commits := v_commits || array_fill(NULL::bigint, ARRAY[p_counts[v_append]]);
+            CONTINUE;
+        END IF;
+
+        IF v_shared && p_idempotency[v_from:v_to] THEN
+            v_known := v_known || ARRAY(
+                SELECT unnest(p_idempotency[v_from:v_to]) INTERSECT SELECT unnest(v_shared)
+            );
+        END IF;
+        IF 'relation' = ANY (p_kinds[v_from:v_to]) THEN
+            v_relation := v_last_position + p_counts[v_append];
+        END IF;
+        v_previous := v_hash;
+        v_commit := v_commit + 1;
+        v_recorded_at := greatest(coalesce(p_clock, clock_timestamp()), v_recorded_at + interval '1 microsecond');
+        v_hash := echoplane_commit_hash(
+            v_previous, p_tenant, v_commit, v_recorded_at, v_last_position + 1, v_event_hashes[v_from:v_to]
+        );
+        v_commits := v_commits || array_fill(v_commit, ARRAY[p_counts[v_append]]);
+        v_numbers := v_numbers || v_commit;
+        v_clocks := v_clocks || v_recorded_at;
+        v_firsts := v_firsts || v_last_position + 1;
+        v_counts := v_counts || p_counts[v_append];
+        v_previouses := v_previouses || v_previous;
+        v_hashes := v_hashes || v_hash;
+        v_last_position := v_last_position + p_counts[v_append];
+    END LOOP;
+
+    IF v_commit > v_start THEN
+        -- In order: the tree of each is made of what was inserted before it.
+        INSERT INTO commit (tenant, commit, recorded_at, first_position, event_count, previous_hash, hash)
+        SELECT p_tenant, u.*
+        FROM unnest(v_numbers, v_clocks, v_firsts, v_counts, v_previouses, v_hashes) AS u;
+
+        INSERT INTO event (
+            tenant, position, commit, event_id, kind, stream_digest, stream_version, source_digest,
+            correlation_digest, idempotency_digest, content_digest, header, ciphertext, hash
+        )
+        SELECT
+            p_tenant, v_position + row_number() OVER (ORDER BY u.n), u.commit, u.event_id, u.kind, u.stream,
+            s.version + row_number() OVER (PARTITION BY u.stream ORDER BY u.n),
+            u.source, u.correlation, u.idempotency, u.content, u.header, u.ciphertext, u.hash
+        FROM unnest(
+            v_commits, p_event_ids, p_kinds, p_streams, p_sources, p_correlations, p_idempotency, p_contents,
+            p_headers, p_ciphertexts, v_event_hashes
+        ) WITH ORDINALITY AS u (
+            commit, event_id, kind, stream, source, correlation, idempotency, content, header, ciphertext, hash, n
+        )
+        JOIN (
+            SELECT d.stream, coalesce(
+                (SELECT max(e.stream_version) FROM event AS e
+                 WHERE e.tenant = p_tenant AND e.stream_digest = d.stream), 0) AS version
+            FROM (SELECT DISTINCT unnest(p_streams) AS stream) AS d
+        ) AS s ON s.stream = u.stream
+        WHERE u.commit IS NOT NULL;
+
+        INSERT INTO event_key (tenant, event_id, wrapped_key)
+        SELECT p_tenant, u.event_id, u.wrapped_key
+        FROM unnest(v_commits, p_event_ids, p_wrapped_keys) AS u (commit, event_id, wrapped_key)
+        WHERE u.commit IS NOT NULL;
+
+        INSERT INTO outbox (tenant, commit) VALUES (p_tenant, v_commit)
+        ON CONFLICT (tenant) DO UPDATE SET commit = excluded.commit;
+        UPDATE head
+        SET commit = v_commit, position = v_last_position, recorded_at = v_recorded_at, hash = v_hash,
+            live = p_clock IS NULL
+        WHERE tenant = p_tenant;
+    END IF;
+
+    RETURN QUERY
+    SELECT o.outcome, v_numbers[o.at], v_firsts[o.at], v_clocks[o.at], v_previouses[o.at], v_hashes[o.at]
+    FROM (
+        SELECT u.outcome, u.n,
+            CASE u.outcome WHEN 'written' THEN
+                count(*) FILTER (WHERE u.outcome = 'written') OVER (ORDER BY u.n)
+            END AS at
+        FROM unnest(v_outcomes) WITH ORDINALITY AS u (outcome, n)
+    ) AS o
+    ORDER BY o.n;
+END
+$function$;
+
+REVOKE ALL ON FUNCTION echoplane_append FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION echoplane_append TO echoplane_plane;
