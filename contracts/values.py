@@ -92,7 +92,7 @@ def expected(contract: RelationContract) -> str:
 
 def read_number(value: Any) -> Quantity:  # noqa: ANN401 — a value is any JSON
     """
-    Read `5`, `"5 km"` or `{"value": 5, "unit": "km"}`; exact: 0.1 is one tenth.
+    Read `5`, `"5 km"` or `{"value": 5, "unit": "km"}`; exact: 0.1 is one tenth. `{"value": 5}` is `5`.
 
     Raises:
         NotOfType: It is none of these, or too large or small.
@@ -295,8 +295,9 @@ def shown(value: Any) -> str | None:  # noqa: ANN401 — a value is any JSON
 
 def with_unit(value: Any, contract: RelationContract) -> Any:  # noqa: ANN401 — a value is any JSON
     """Return a value with the unit that it has by its contract, where it was said without one."""
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return {"value": value, "unit": contract.unit} if contract.unit is not None and plain else value
+    number = value["value"] if isinstance(value, dict) and value.keys() == {"value"} else value
+    plain = isinstance(number, int | float) and not isinstance(number, bool)
+    return {"value": number, "unit": contract.unit} if contract.unit is not None and plain else value
 
 
 def interval_form(interval: Interval) -> list[str | None]:

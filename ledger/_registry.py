@@ -37,9 +37,10 @@ from ledger._registrations import (
     registration_draft,
     registration_in,
 )
-from ledger._relations import Contracts, check_contract, contract_bytes, relation_seal
+from ledger._relations import Contracts, check_contract, contract_bytes, relation_seal, unregistered
 from ledger._tenants import tenant_keys
 from ledger._tombstones import veiled
+from ledger._unit_changes import check_unit_change
 from ledger._world import Reader
 
 # What was erased was in use all the same: else a rebuild would take in what was refused when it came.
@@ -84,7 +85,8 @@ async def register_contract(
     registered last is not registered again: its receipt is returned, `repeated`.
 
     Raises:
-        BadRequest: It cannot be applied, with the field and the reason.
+        BadRequest: It cannot be applied, with the field and the reason; also where numbers that were said
+            without a unit would be read in another than they were said in.
         RelationInUse: There are claims on the relation, and `new_epoch` was not asked for.
         LimitExceeded: The tenant has registered contracts of as many relations as it may.
         Forbidden: The grant lacks the right.
@@ -116,6 +118,8 @@ async def register_contract(
         elif not new_epoch:
             raise await _in_use(conn, tenant, live, contract.relation)
         else:
+            before = unregistered(contract.relation) if last is None else last.contract
+            await check_unit_change(conn, keys, before, contract, epochs=live.numbers)
             receipt = await begin_within(
                 conn, db, keys, live, contract=contract, stream=stream, actor_id=actor_id, grant=grant
             )

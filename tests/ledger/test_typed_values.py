@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from contracts.errors import BadRequest
 from contracts.relations import Cardinality
 from contracts.resolutions import Missing, Resolved, ResolvedSet
-from tests.ledger.typed import Reads, append, ask, claim, event, fold_all, open_cells, refused, typed
+from contracts.values import with_unit
+from tests.ledger.typed import Reads, append, ask, claim, event, fold_all, head, open_cells, refused, typed
 
 # --- equal values --------------------------------------------------------------------------------
 
@@ -219,3 +221,54 @@ async def test_words_that_are_no_value_of_their_relation_are_no_claim(db):
 
     assert (report.claims, report.unplaced) == (0, 0)
     assert isinstance((await ask(db)).resolution, Missing)
+
+
+# --- plain numbers and a contract's unit ----------------------------------------------------------
+
+
+async def test_a_number_alone_in_an_object_is_plain_and_shown_with_the_contracts_unit(db):
+    await typed(db, "range", "number", unit="km")
+    await append(db, event(claim({"value": 5})))
+    await append(db, event(claim("5000 m"), source="r2"))
+    await fold_all(db)
+
+    found = await ask(db)
+
+    assert len(found.resolution.claims) == 2
+    assert with_unit({"value": 5}, found.contract) == {"value": 5, "unit": "km"}
+
+
+@pytest.mark.parametrize("value", [5, -0.5, 1e300, "5", " 5.5e3 ", {"value": 5}])
+@pytest.mark.parametrize("folded", [True, False])
+async def test_a_number_that_was_said_in_the_contracts_unit_is_never_read_in_another(db, value, folded):
+    await typed(db, "range", "number", unit="km")
+    await append(db, event(claim("7 km")))
+    await fold_all(db)
+    said = await append(db, event(claim(value)))
+    if folded:
+        await fold_all(db)
+
+    for unit in ("m", None):
+        with pytest.raises(BadRequest) as refused_change:
+            await typed(db, "range", "number", unit=unit, new_epoch=True)
+        assert refused_change.value.field == "unit"
+
+    await fold_all(db)
+    assert (await ask(db)).view.epoch == 1
+    assert (await head(db)).commit == said.commit
+
+
+async def test_a_unit_may_change_where_every_number_says_its_own(db):
+    await append(db, event(claim("5 km"), claim(7, "hops")))
+    said = (await append(db, event(claim("50 hours a day", "note")))).event_ids[0]
+    await fold_all(db)
+
+    await typed(db, "range", "number", unit="m", new_epoch=True)
+    await fold_all(db)
+    assert (await ask(db)).resolution.value == "5 km"
+
+    # Without a key of its own, by what it bears on.
+    await append(db, event({"stance": "correct", "value": 5, "targets": [{"event": said}]}))
+    await fold_all(db)
+    with pytest.raises(BadRequest):
+        await typed(db, "note", "number", unit="m", new_epoch=True)
