@@ -337,6 +337,39 @@ def test_events_erased_while_nothing_is_up_are_in_no_file(tmp_path):
         running.close()
 
 
+def test_after_deleting_a_tenant_no_file_holds_any_of_it(running: RunningPlane):
+    with running.http() as client:
+        client.put("/v1/leaving")
+        ids = []
+        for event in lines(SAID, stream="vexolumb-strand", actor=USER):
+            answer = client.post("/v1/leaving/events", json={"events": [event]})
+            assert answer.status_code == 201, answer.text
+            ids += answer.json()["event_ids"]
+        client.put(f"/v1/{TENANT}")
+        emit(client, lines(OTHERS, stream="chat", actor={"id": "Ann", "class": "user"}))
+        running.wait_folded()
+        asked = client.post("/v1/leaving/ask", json={"question": f"Where does {PERSON} live? vexolumbque"})
+        assert asked.status_code == 200, asked.text
+        wait_until(lambda: has_vectors(running, ids[0]), what="units have vectors")
+        settle_statistics(running)
+        with running.superuser() as connection:
+            (row,) = connection.execute("SELECT wrapped_keys FROM tenant WHERE tenant = 'leaving'").fetchall()
+        search = Search(secrets_of(running, ids) | {"keys of the tenant": bytes(row[0])})
+        control = search.files(running)
+
+        left = running.say("tenants", "delete", "leaving", "--reason", "contract ended", "--yes")[0]
+
+        assert search.files(running) == {}
+        seen = set().union(*control.values())
+        assert {PERSON, "Schmöqueln", "vexolumb_grade", "8841-4417", "keys of the tenant"} <= seen
+        assert {f"key of {one}" for one in ids} <= seen
+        assert any(one.startswith("vector of ") for one in seen)
+        assert (left["state"], left["events"], left["scrub"]["state"]) == ("deleted", len(SAID), "done")
+        assert client.get("/v1/leaving/events").status_code == 404
+        others_answer(client)
+        wait_until(running.is_indexed, what="discovery has forgotten the tenant")
+
+
 def test_a_scrub_whose_server_is_killed_is_begun_again(running: RunningPlane):
     with running.http() as client:
         told = {
