@@ -6,10 +6,11 @@ However long a key's history is, as much is read of it: see `echoplane_found` in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
@@ -17,16 +18,40 @@ from contracts.limits import LISTED_CLAIMS_MAX, LISTED_VALUES_MAX
 from ledger._arrays import texts
 from ledger._cells import cell_of
 from ledger._claims import ACTING
+from ledger._garbage import uncollected
 from ledger._lines import Cell
-from ledger._told import NONE, Claims, told_in
+from ledger._told import NONE, Claims, claims_in
 from ledger._world import Key, Reader
 
 _FOUND: Final = (
-    "SELECT * FROM echoplane_found(%(tenant)s, %(epoch)s, %(cut)s, %(at)s::timestamptz, "
-    "%(entities)s::text[], %(relations)s::text[], %(cells_max)s, %(claims_max)s)"
+    "SELECT * FROM echoplane_found(%(tenant)s, %(epoch)s, %(cut)s, %(at)s, %(entities)s, %(relations)s, "
+    "%(cells_max)s, %(claims_max)s)"
 )
-# The kinds of rows that are claims.
-_CLAIMS: Final = ("own", "acting", "reach", "named")
+
+
+class _Row(NamedTuple):
+    """A row of `echoplane_found`."""
+
+    kind: str
+    key: int
+    part: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    known_from: int
+    known_to: int
+    state: str
+    seal: bytes
+    amount: int
+    claims: list[bytes]
+    positions: list[int]
+    ordinals: list[int]
+    commits: list[int]
+    event_ids: list[str]
+    entities: list[str] | None
+    relations: list[str] | None
+    stances: list[str]
+    bodies: list[bytes]
+    seals: list[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +68,7 @@ class Stand:
     has_tombstones: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Found:
     """
     What was found of one key up to a cut.
@@ -108,40 +133,23 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
         "cells_max": LISTED_VALUES_MAX,
         "claims_max": LISTED_CLAIMS_MAX,
     }
-    # Past the compiler of statements and what it makes of a row: that takes longer than the server.
-    rows = (await reader.conn.exec_driver_sql(_FOUND, parameters)).all()
-    stand = next(row for row in rows if row.kind == "stand")
-    cells: list[dict[str, Cell]] = [{} for _ in keys]
-    counts: list[dict[str, int]] = [{} for _ in keys]
-    claims: dict[str, list[list[Any]]] = {kind: [[] for _ in keys] for kind in _CLAIMS}
-    for row in rows:
-        kind, place = row.kind, row.key
-        if kind in claims:
-            claims[kind][place - 1].append(row)
-        elif kind == "cell":
-            key = keys[place - 1]
-            cells[place - 1][row.part] = cell_of(row, None, key, reader.keys, reader.epoch)
-        elif kind == "count":
-            counts[place - 1][row.state] = row.amount
-    found = [
-        Found(
-            cells=cells[place],
-            counts=counts[place],
-            **{
-                kind: Claims(told_in(listed[place], reader.keys, epoch=reader.epoch), epoch=reader.epoch)
-                for kind, listed in claims.items()
-            },
-        )
-        for place in range(len(keys))
-    ]
-    for one in found:
-        _check_named(one)
+    stand, *rows = [_Row._make(row) for row in await reader.rows(_FOUND, parameters)]
+    with uncollected():
+        found = [Found() for _ in keys]
+        for row in rows:
+            key, one = keys[row.key - 1], found[row.key - 1]
+            match row.kind:
+                case "count":
+                    one.counts[row.state] = row.amount
+                case "cell":
+                    one.cells[row.part] = cell_of(row, None, key, reader.keys, reader.epoch)
+                case kind:
+                    setattr(one, kind, claims_in(row, key, reader.keys, epoch=reader.epoch))
+        for one in found:
+            one.counts = one.counts or Counter(cell.segment.state for cell in one.cells.values())
+            _check_named(one)
     return (
-        Stand(
-            contracts=bytes(stand.claim_id),
-            has_identity=bool(stand.amount),
-            has_tombstones=bool(stand.position),
-        ),
+        Stand(contracts=stand.seal, has_identity=bool(stand.amount), has_tombstones=bool(stand.known_to)),
         found,
     )
 

@@ -26,7 +26,7 @@ _ONE_KEY: Final = _READ + "ARRAY[%(entity)s], ARRAY[%(relation)s], %(claims_max)
 
 
 class Row(NamedTuple):
-    """A row of `echoplane_read`; `seal` is of the cell, `claim_seal` of the claim beside it."""
+    """A row of `echoplane_read`."""
 
     kind: str
     key: int
@@ -36,20 +36,18 @@ class Row(NamedTuple):
     known_from: int
     known_to: int
     state: str | None
-    claims: list[bytes]
     seal: bytes
-    amount: int
     epoch: int
-    claim_id: bytes
-    position: int
-    ordinal: int
-    commit: int
-    event_id: str
-    entity: str
-    relation: str
-    stance: str
-    body: bytes
-    claim_seal: bytes
+    claims: list[bytes]
+    positions: list[int]
+    ordinals: list[int]
+    commits: list[int]
+    event_ids: list[str]
+    entities: list[str] | None
+    relations: list[str] | None
+    stances: list[str]
+    bodies: list[bytes]
+    seals: list[bytes]
 
 
 async def glance(

@@ -25,7 +25,7 @@ from ledger._ground import Ground, contracts_kept
 from ledger._identity import NO_MERGES
 from ledger._keys import TenantKeys
 from ledger._stated import order_of, start_of
-from ledger._told import NONE, Claims, told_in
+from ledger._told import claims_in
 from ledger._values import normal_form
 from ledger._world import Key
 
@@ -48,12 +48,12 @@ async def read_plain(
     view = seen(rows, request)
     if isinstance(view, NotYet):
         return view
-    contracts = contracts_kept(keys, rows[0].claim_id)
-    plain = [row for row in rows if row.kind == "plain" and row.state == State.VALUE]
-    if contracts is None or not plain:
+    contracts = contracts_kept(keys, rows[0].seal)
+    plain = next((row for row in rows if row.kind == "plain"), None)
+    if contracts is None or plain is None or plain.state != State.VALUE:
         return view
     ground = Ground(contracts=contracts, merges=NO_MERGES, has_tombstones=False)
-    found = _found(plain[0], [row for row in rows if row.kind == "own"], keys, view, key)
+    found = _found(plain, rows, keys, view, key)
     if found.is_long:
         _check_newest(found, ground, at=micros(view.valid_at))
     try:
@@ -62,19 +62,17 @@ async def read_plain(
         return view
 
 
-def _found(plain: Row, own: Iterable[Row], keys: TenantKeys, view: View, key: Key) -> Found:
+def _found(plain: Row, rows: Iterable[Row], keys: TenantKeys, view: View, key: Key) -> Found:
     """Return what was read in the form that other keys are read in."""
     cell = cell_of(plain, None, key, keys, view.epoch)
-    told = told_in(own, keys, epoch=view.epoch)
-    named = told_in([plain], keys, epoch=view.epoch)
-    if cell.segment.claims != (named[0].claim_id.hex(),):
+    found = Found(cells={plain.part: cell}, counts={cell.segment.state: 1})
+    for row in rows:
+        if row.kind in {"own", "named"}:
+            setattr(found, row.kind, claims_in(row, key, keys, epoch=view.epoch))
+    here = {one.claim_id.hex() for one in (*found.own.told, *found.named.told)}
+    if len(cell.segment.claims) != 1 or cell.segment.claims[0] not in here:
         raise IntegrityFault(what="a cell names a claim that is not there")
-    return Found(
-        cells={plain.part: cell},
-        counts={cell.segment.state: 1},
-        own=Claims(told, epoch=view.epoch),
-        named=NONE if named[0] in told else Claims(named, epoch=view.epoch),
-    )
+    return found
 
 
 def _check_newest(found: Found, ground: Ground, *, at: int) -> None:

@@ -8,15 +8,16 @@ claim to read. Nothing is read later: an answer is bound to what was read for it
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, overload
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import Any, Final, TypeAlias, overload
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
-from ledger._claims import COLUMNS, Told, claim_told, sealed_message, told_of
+from ledger._claims import Told, claim_told, sealed_message, told_of
 from ledger._keys import TenantKeys
 
-_FIRST: Final = -len(COLUMNS) - 1
+Key: TypeAlias = tuple[str, str]
 
 
 class Claims(Sequence[Claim]):
@@ -63,19 +64,37 @@ NONE: Final = Claims((), epoch=0)
 """No claims."""
 
 
-def told_in(rows: Iterable[Sequence[Any]], keys: TenantKeys, *, epoch: int) -> list[Told]:
+def claims_in(row: Any, key: Key, keys: TenantKeys, *, epoch: int) -> Claims:  # noqa: ANN401 — a row
     """
-    Return the claims of rows whose last columns are `COLUMNS` and the seal, by position.
+    Return the claims of a row that has each of their columns as an array.
+
+    Args:
+        row: `claims`, `positions` … `seals`; without `entities` and `relations` all are on the key.
+        key: Whose they are.
+        keys: The tenant's.
+        epoch: Theirs.
 
     Raises:
         IntegrityFault: A column does not match the seal.
     """
+    entity, relation = key
+    columns = zip(
+        row.claims,
+        row.positions,
+        row.ordinals,
+        row.commits,
+        row.event_ids,
+        row.entities or repeat(entity),
+        row.relations or repeat(relation),
+        row.stances,
+        row.bodies,
+        strict=False,
+    )
     found = []
-    for row in rows:
-        columns, seal = row[_FIRST:-1], row[-1]
-        message = sealed_message(columns, tenant=keys.tenant, epoch=epoch)
+    for one, seal in zip(columns, row.seals, strict=True):
+        message = sealed_message(one, tenant=keys.tenant, epoch=epoch)
         if not hmac.compare_digest(keys.digest(message), seal):
-            raise IntegrityFault(what=f"the seal of claim {columns[1]}#{columns[2]}")
-        found.append(told_of(columns))
+            raise IntegrityFault(what=f"the seal of claim {one[1]}#{one[2]}")
+        found.append(told_of(one))
     found.sort()
-    return found
+    return Claims(found, epoch=epoch)

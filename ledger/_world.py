@@ -7,7 +7,7 @@ keys that any of them bears on: a connected piece of the ledger, nearly always a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -100,6 +100,14 @@ class Reader:
     def __post_init__(self) -> None:
         graves = Graves(self.conn, self.keys, epoch=self.epoch, cut=self.cut)
         object.__setattr__(self, "graves", graves)
+
+    async def rows(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
+        """Return what a query returns, past SQLAlchemy's own execution: see `Database.rows`."""
+        driver: Any = (await self.conn.get_raw_connection()).driver_connection
+        cursor = driver.cursor(binary=True)
+        await cursor.execute(statement, parameters, prepare=True)
+        rows: Sequence[Any] = await cursor.fetchall()
+        return rows
 
     async def on_keys(self, keys: Iterable[Key]) -> list[Claim]:
         """Return the claims that name these keys as their own, and what is left of erased ones."""

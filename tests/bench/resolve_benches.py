@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import sqlalchemy as sa
+import psycopg
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.times import KnownAt, ValidAt
@@ -67,7 +67,7 @@ async def _measured(
             started = time.perf_counter()
             await resolve_many(conn, made.keys, view, wanted)
             wall.append(time.perf_counter() - started)
-            with _statements(conn) as sent:
+            with _statements() as sent:
                 await resolve_many(conn, made.keys, view, wanted)
             within.append(sum([await _seconds(conn, *one) for one in list(sent)]))
             calls.append(len(sent))
@@ -80,18 +80,20 @@ async def _measured(
 
 
 @contextmanager
-def _statements(conn: AsyncConnection) -> Iterator[list[tuple[str, Any]]]:
-    """Collect what is sent on a connection."""
+def _statements() -> Iterator[list[tuple[str, Any]]]:
+    """Collect what the driver sends."""
     sent: list[tuple[str, Any]] = []
+    execute = psycopg.AsyncCursor.execute
 
-    def note(_conn: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+    async def noted(cursor: Any, statement: str, parameters: Any = None, **more: Any) -> Any:
         sent.append((statement, parameters))
+        return await execute(cursor, statement, parameters, **more)
 
-    sa.event.listen(conn.sync_connection, "before_cursor_execute", note)
+    psycopg.AsyncCursor.execute = noted  # type: ignore[method-assign,assignment]
     try:
         yield sent
     finally:
-        sa.event.remove(conn.sync_connection, "before_cursor_execute", note)
+        psycopg.AsyncCursor.execute = execute  # type: ignore[method-assign]
 
 
 async def _seconds(conn: AsyncConnection, statement: str, parameters: Any) -> float:

@@ -82,24 +82,25 @@ END
 $function$;
 
 -- Everything that the answers of some keys at one cut and instant are made from, in one call:
---   stand   a digest of the contracts (`claim_id`), whether there are claims about who is one with whom
---           (`amount`), and whether anything was erased that left a tombstone (`position`)
---   count   how many lines of a key are in a state there
+--   stand   a digest of the contracts (`seal`), whether there are claims about who is one with whom
+--           (`amount`), and whether anything was erased that left a tombstone (`known_to`)
+--   count   how many lines of a key are in a state there, of a key with more than `p_cells` lines there
 --   cell    what a line has there; at most `p_cells` a key, those with a value before the others
 --   own     the newest claims on the key up to the cut, one more than `p_claims` if there are more
 --   acting  where there are more: older ones that act on others, so many that with its own there is
 --           one more than `p_claims`, if there are more
 --   reach   the newest that act on it from elsewhere, likewise
 --   named   claims that its cells name and that are not among its own
--- Without an instant there are no cells.
+-- Claims are one row a key, a column an array: a row each takes longer to send than to find. `claims` are
+-- their ids, or those that a cell names. Without an instant there are no cells.
 CREATE FUNCTION echoplane_found(
     p_tenant text, p_epoch integer, p_cut bigint, p_at timestamptz, p_entities text[], p_relations text[],
     p_cells integer, p_claims integer
 ) RETURNS TABLE (
     kind text, key bigint, part text, valid_from timestamptz, valid_to timestamptz, known_from bigint,
-    known_to bigint, state text, claims bytea[], amount bigint, claim_id bytea, "position" bigint,
-    ordinal integer, commit bigint, event_id text, entity text, relation text, stance text, body bytea,
-    seal bytea
+    known_to bigint, state text, seal bytea, amount bigint, claims bytea[], positions bigint[],
+    ordinals integer[], commits bigint[], event_ids text[], entities text[], relations text[], stances text[],
+    bodies bytea[], seals bytea[]
 )
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, public, pg_temp SET plan_cache_mode = force_generic_plan
@@ -117,7 +118,7 @@ BEGIN
         SELECT u.n, u.entity, u.relation
         FROM unnest(p_entities, p_relations) WITH ORDINALITY AS u (entity, relation, n)
     ), found AS MATERIALIZED (
-        SELECT w.n, l.part, c.valid, c.known, c.state, c.claims, c.seal
+        SELECT w.n, l.part, c.valid, c.known, c.state, c.claims, c.seal, count(*) OVER (PARTITION BY w.n) AS lines
         FROM wanted AS w CROSS JOIN LATERAL (
             SELECT l.line, l.part FROM line AS l
             WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
@@ -134,97 +135,99 @@ BEGIN
             LIMIT 1
         ) AS c
     ), shown AS MATERIALIZED (
-        SELECT f.* FROM (
+        SELECT f.* FROM found AS f WHERE f.lines <= p_cells
+        UNION ALL
+        SELECT f.n, f.part, f.valid, f.known, f.state, f.claims, f.seal, f.lines FROM (
             SELECT f.*, row_number() OVER (
                 PARTITION BY f.n ORDER BY f.state IN ('value', 'conflict') DESC, f.part
-            ) AS place FROM found AS f
+            ) AS place FROM found AS f WHERE f.lines > p_cells
         ) AS f WHERE f.place <= p_cells
     ), own AS MATERIALIZED (
-        SELECT w.n, c.* FROM wanted AS w CROSS JOIN LATERAL (
-            SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.entity, c.relation, c.stance,
-                c.body, c.seal
-            FROM claim AS c
-            WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity
-                AND c.relation = w.relation AND c.position <= v_last
-            ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
+        SELECT w.n, w.entity, w.relation, c.* FROM wanted AS w CROSS JOIN LATERAL (
+            SELECT count(*) AS amount, array_agg(c.claim_id) AS claims, array_agg(c.position) AS positions,
+                array_agg(c.ordinal) AS ordinals, array_agg(c.commit) AS commits,
+                array_agg(c.event_id) AS event_ids, array_agg(c.stance) AS stances,
+                array_agg(c.body) AS bodies, array_agg(c.seal) AS seals
+            FROM (
+                SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.stance, c.body, c.seal
+                FROM claim AS c
+                WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity
+                    AND c.relation = w.relation AND c.position <= v_last
+                ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
+            ) AS c
         ) AS c
-    ), long AS MATERIALIZED (
-        SELECT w.n, w.entity, w.relation, o.position, o.ordinal, (
-            SELECT count(*) FROM own AS o
-            WHERE o.n = w.n AND o.stance IN ('correct', 'retract', 'settle', 'dispute')
-        ) AS acting
-        FROM (SELECT o.n FROM own AS o GROUP BY o.n HAVING count(*) > p_claims) AS l
-        JOIN wanted AS w ON w.n = l.n
-        CROSS JOIN LATERAL (
-            SELECT o.position, o.ordinal FROM own AS o WHERE o.n = w.n ORDER BY o.position, o.ordinal LIMIT 1
-        ) AS o
+        WHERE c.amount > 0
+    ), more AS MATERIALIZED (
+        SELECT 'acting' AS kind, o.n, c.claim_id
+        FROM own AS o CROSS JOIN LATERAL (
+            SELECT c.claim_id FROM claim AS c
+            WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = o.entity
+                AND c.relation = o.relation
+                AND (c.position, c.ordinal) < (o.positions[o.amount], o.ordinals[o.amount])
+                AND c.stance IN ('correct', 'retract', 'settle', 'dispute')
+            ORDER BY c.position DESC, c.ordinal DESC LIMIT greatest(p_claims + 1 - (
+                SELECT count(*) FROM unnest(o.stances) AS u (stance)
+                WHERE u.stance IN ('correct', 'retract', 'settle', 'dispute')
+            ), 0)
+        ) AS c
+        WHERE o.amount > p_claims
+        UNION ALL
+        SELECT 'reach', w.n, r.claim_id
+        FROM wanted AS w CROSS JOIN LATERAL (
+            SELECT r.claim_id FROM reach AS r
+            WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = w.entity
+                AND r.relation = w.relation AND r.position <= v_last AND r.acts
+            ORDER BY r.position DESC LIMIT p_claims + 1
+        ) AS r
+        UNION ALL
+        SELECT DISTINCT 'named', s.n, u.claim_id
+        FROM shown AS s LEFT JOIN own AS o ON o.n = s.n CROSS JOIN LATERAL unnest(s.claims) AS u (claim_id)
+        WHERE o.n IS NULL OR u.claim_id <> ALL (o.claims)
     )
     SELECT 'stand', NULL::bigint, NULL::text, NULL::timestamptz, NULL::timestamptz, NULL::bigint,
-        NULL::bigint, NULL::text, NULL::bytea[],
-        v_stand.has_identity::integer::bigint, v_stand.contracts, v_stand.has_tombstones::integer::bigint,
-        NULL::integer, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::text, NULL::bytea, NULL::bytea
+        v_stand.has_tombstones::integer::bigint, NULL::text, v_stand.contracts,
+        v_stand.has_identity::integer::bigint, NULL::bytea[], NULL::bigint[], NULL::integer[], NULL::bigint[],
+        NULL::text[], NULL::text[], NULL::text[], NULL::text[], NULL::bytea[], NULL::bytea[]
     UNION ALL
     SELECT 'count', f.n, NULL, NULL, NULL, NULL, NULL, f.state, NULL, count(*), NULL, NULL, NULL, NULL, NULL,
         NULL, NULL, NULL, NULL, NULL
-    FROM found AS f GROUP BY f.n, f.state
+    FROM found AS f WHERE f.lines > p_cells GROUP BY f.n, f.state
     UNION ALL
     SELECT 'cell', f.n, f.part, lower(f.valid), upper(f.valid), lower(f.known), upper(f.known), f.state,
-        f.claims, NULL::bigint, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, f.seal
+        f.seal, NULL, f.claims, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM shown AS f
     UNION ALL
-    SELECT 'own', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, o.claim_id, o.position, o.ordinal,
-        o.commit, o.event_id, o.entity, o.relation, o.stance, o.body, o.seal
+    SELECT 'own', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, o.amount, o.claims, o.positions, o.ordinals,
+        o.commits, o.event_ids, NULL, NULL, o.stances, o.bodies, o.seals
     FROM own AS o
     UNION ALL
-    SELECT 'acting', w.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.claim_id, c.position, c.ordinal,
-        c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, c.seal
-    FROM long AS w CROSS JOIN LATERAL (
+    SELECT m.kind, m.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, count(*), array_agg(c.claim_id),
+        array_agg(c.position), array_agg(c.ordinal), array_agg(c.commit), array_agg(c.event_id),
+        array_agg(c.entity), array_agg(c.relation), array_agg(c.stance), array_agg(c.body), array_agg(c.seal)
+    FROM more AS m CROSS JOIN LATERAL (
         SELECT * FROM claim AS c
-        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity AND c.relation = w.relation
-            AND (c.position, c.ordinal) < (w.position, w.ordinal)
-            AND c.stance IN ('correct', 'retract', 'settle', 'dispute')
-        ORDER BY c.position DESC, c.ordinal DESC LIMIT greatest(p_claims + 1 - w.acting, 0)
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = m.claim_id OFFSET 0
     ) AS c
-    UNION ALL
-    SELECT 'reach', w.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.claim_id, c.position, c.ordinal,
-        c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, c.seal
-    FROM wanted AS w CROSS JOIN LATERAL (
-        SELECT r.claim_id FROM reach AS r
-        WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = w.entity AND r.relation = w.relation
-            AND r.position <= v_last AND r.acts
-        ORDER BY r.position DESC LIMIT p_claims + 1
-    ) AS r CROSS JOIN LATERAL (
-        SELECT * FROM claim AS c
-        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = r.claim_id OFFSET 0
-    ) AS c
-    UNION ALL
-    SELECT 'named', w.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.claim_id, c.position, c.ordinal,
-        c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, c.seal
-    FROM (
-        SELECT s.n, u.claim_id FROM shown AS s CROSS JOIN LATERAL unnest(s.claims) AS u (claim_id)
-        EXCEPT SELECT o.n, o.claim_id FROM own AS o
-    ) AS w CROSS JOIN LATERAL (
-        SELECT * FROM claim AS c
-        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = w.claim_id OFFSET 0
-    ) AS c;
+    GROUP BY m.kind, m.n;
 END
 $function$;
 
 -- What most reads need, in one call: the view that is asked for, and what keys have at it whose claims are
 -- all states that replace each other, and on which nothing acts.
---   view   the epoch and its `state`; `known_from` its newest commit, `known_to` the cut, `valid_from` what
---          "now" is; of what stands there `claim_id`, `amount` and `position` as below. None of no tenant
---   plain  what such a key has at the instant, beside the first claim that it names
+--   view   the `epoch` and its `state`; `known_from` its newest commit, `known_to` the cut, `valid_from` what
+--          "now" is, `seal` a digest of the contracts there. None of no tenant
+--   plain  what such a key has at the instant
 --   own    the newest claims on such a key up to the cut, one more than `p_claims` if there are more
+--   named  the first claim that it has there, where it is not among those
 -- What is not given is the newest. Of an epoch that is not there, or not so far, there is the view alone.
 CREATE FUNCTION echoplane_read(
     p_tenant text, p_epoch integer, p_commit bigint, p_known_at timestamptz, p_at timestamptz,
     p_now timestamptz, p_entities text[], p_relations text[], p_claims integer
 ) RETURNS TABLE (
     kind text, key bigint, part text, valid_from timestamptz, valid_to timestamptz, known_from bigint,
-    known_to bigint, state text, claims bytea[], seal bytea, amount bigint, epoch integer,
-    claim_id bytea, "position" bigint, ordinal integer, commit bigint, event_id text, entity text,
-    relation text, stance text, body bytea, claim_seal bytea
+    known_to bigint, state text, seal bytea, epoch integer, claims bytea[], positions bigint[],
+    ordinals integer[], commits bigint[], event_ids text[], entities text[], relations text[], stances text[],
+    bodies bytea[], seals bytea[]
 )
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, public, pg_temp SET plan_cache_mode = force_generic_plan
@@ -240,7 +243,10 @@ DECLARE
     v_nodes bigint[];
 BEGIN
     PERFORM set_config('echoplane.tenant', p_tenant, true);
-    SELECT h.recorded_at INTO valid_from FROM head AS h WHERE h.tenant = p_tenant;
+    SELECT h.recorded_at, e.epoch, e.commit, e.state INTO valid_from, epoch, v_folded, state
+    FROM head AS h LEFT JOIN epoch AS e ON e.tenant = p_tenant
+        AND CASE WHEN p_epoch IS NULL THEN e.state = 'serving' ELSE e.epoch = p_epoch END
+    WHERE h.tenant = p_tenant;
     IF NOT FOUND THEN
         RETURN;
     END IF;
@@ -248,13 +254,6 @@ BEGIN
     valid_from := greatest(valid_from, p_now);
     v_at := coalesce(p_at, valid_from);
     v_known := coalesce(p_known_at, valid_from);
-    IF p_epoch IS NULL THEN
-        SELECT e.epoch, e.commit, e.state INTO epoch, v_folded, state
-        FROM epoch AS e WHERE e.tenant = p_tenant AND e.state = 'serving';
-    ELSE
-        SELECT e.epoch, e.commit, e.state INTO epoch, v_folded, state
-        FROM epoch AS e WHERE e.tenant = p_tenant AND e.epoch = p_epoch;
-    END IF;
     -- Recorded times ascend with the commits; they are what an early one is found by.
     SELECT c.commit, c.first_position + c.event_count - 1 INTO v_cut, v_last FROM commit AS c
     WHERE c.tenant = p_tenant AND c.recorded_at <= v_known
@@ -268,65 +267,80 @@ BEGIN
     known_from := v_folded;
     known_to := coalesce(v_cut, 0);
     v_stand := echoplane_stand(p_tenant, epoch, known_to, v_last);
-    claim_id := v_stand.contracts;
-    amount := v_stand.has_identity::integer;
-    position := v_stand.has_tombstones::integer;
+    seal := v_stand.contracts;
     RETURN NEXT;
-    IF amount + position > 0 OR v_last IS NULL OR NOT coalesce(p_commit, 0) <= v_folded THEN
+    IF v_stand.has_identity OR v_stand.has_tombstones OR v_last IS NULL OR NOT coalesce(p_commit, 0) <= v_folded
+    THEN
         RETURN;
     END IF;
     p_epoch := epoch;
     v_nodes := echoplane_nodes(v_cut, v_folded);
     RETURN QUERY
-    SELECT 'plain', l.n, '', lower(s.valid), upper(s.valid), lower(s.known), upper(s.known), s.state,
-        s.claims, s.seal, NULL::bigint, p_epoch, c.claim_id, c.position, c.ordinal, c.commit, c.event_id,
-        c.entity, c.relation, c.stance, c.body, c.seal
-    FROM (
-        SELECT w.n, l.line
-        FROM unnest(p_entities, p_relations) WITH ORDINALITY AS w (entity, relation, n)
-        CROSS JOIN LATERAL (
-            SELECT l.line, convert_from(l.tail, 'UTF8') LIKE '%,true]' AS is_plain FROM line AS l
-            WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
-                AND l.relation = w.relation AND l.part = ''
-            OFFSET 0
-        ) AS l
-        WHERE l.is_plain AND NOT EXISTS (
-            SELECT FROM claim AS a
-            WHERE a.tenant = p_tenant AND a.epoch = p_epoch AND a.entity = w.entity
-                AND a.relation = w.relation AND a.position <= v_last
-                AND a.stance IN ('correct', 'retract', 'settle', 'dispute')
-            OFFSET 0
-        ) AND NOT EXISTS (
-            SELECT FROM reach AS r
-            WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = w.entity
-                AND r.relation = w.relation AND r.position <= v_last AND r.acts
-            OFFSET 0
-        )
-    ) AS l CROSS JOIN LATERAL (
-        SELECT c.* FROM unnest(v_nodes) AS u (node) CROSS JOIN LATERAL (
-            SELECT c.valid, c.known, c.state, c.claims, c.seal FROM cell AS c
-            WHERE c.tenant = p_tenant AND c.line = l.line AND c.node = u.node AND c.starts <= v_at
-            ORDER BY c.starts DESC LIMIT 1
+    WITH plain AS MATERIALIZED (
+        SELECT l.n, l.entity, l.relation, s.*
+        FROM (
+            SELECT w.n, w.entity, w.relation, l.line
+            FROM unnest(p_entities, p_relations) WITH ORDINALITY AS w (entity, relation, n)
+            CROSS JOIN LATERAL (
+                SELECT l.line, convert_from(l.tail, 'UTF8') LIKE '%,true]' AS is_plain FROM line AS l
+                WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
+                    AND l.relation = w.relation AND l.part = ''
+                OFFSET 0
+            ) AS l
+            WHERE l.is_plain AND NOT EXISTS (
+                SELECT FROM claim AS a
+                WHERE a.tenant = p_tenant AND a.epoch = p_epoch AND a.entity = w.entity
+                    AND a.relation = w.relation AND a.position <= v_last
+                    AND a.stance IN ('correct', 'retract', 'settle', 'dispute')
+                OFFSET 0
+            ) AND NOT EXISTS (
+                SELECT FROM reach AS r
+                WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = w.entity
+                    AND r.relation = w.relation AND r.position <= v_last AND r.acts
+                OFFSET 0
+            )
+        ) AS l CROSS JOIN LATERAL (
+            SELECT c.* FROM unnest(v_nodes) AS u (node) CROSS JOIN LATERAL (
+                SELECT c.valid, c.known, c.state, c.claims, c.seal FROM cell AS c
+                WHERE c.tenant = p_tenant AND c.line = l.line AND c.node = u.node AND c.starts <= v_at
+                ORDER BY c.starts DESC LIMIT 1
+            ) AS c
+            WHERE c.valid @> v_at AND c.known @> v_cut
+            LIMIT 1
+        ) AS s
+    ), own AS MATERIALIZED (
+        SELECT p.n, p.claims[1] AS first, c.* FROM plain AS p CROSS JOIN LATERAL (
+            SELECT array_agg(c.claim_id) AS claims, array_agg(c.position) AS positions,
+                array_agg(c.ordinal) AS ordinals, array_agg(c.commit) AS commits,
+                array_agg(c.event_id) AS event_ids, array_agg(c.stance) AS stances,
+                array_agg(c.body) AS bodies, array_agg(c.seal) AS seals
+            FROM (
+                SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.stance, c.body, c.seal
+                FROM claim AS c
+                WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p.entity
+                    AND c.relation = p.relation AND c.position <= v_last
+                ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
+            ) AS c
         ) AS c
-        WHERE c.valid @> v_at AND c.known @> v_cut
-        LIMIT 1
-    ) AS s CROSS JOIN LATERAL (
+        WHERE c.claims IS NOT NULL
+    )
+    SELECT 'plain', p.n, '', lower(p.valid), upper(p.valid), lower(p.known), upper(p.known), p.state, p.seal,
+        p_epoch, p.claims, NULL::bigint[], NULL::integer[], NULL::bigint[], NULL::text[], NULL::text[],
+        NULL::text[], NULL::text[], NULL::bytea[], NULL::bytea[]
+    FROM plain AS p
+    UNION ALL
+    SELECT 'own', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, p_epoch, o.claims, o.positions, o.ordinals,
+        o.commits, o.event_ids, NULL, NULL, o.stances, o.bodies, o.seals
+    FROM own AS o
+    UNION ALL
+    SELECT 'named', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, p_epoch, ARRAY[c.claim_id],
+        ARRAY[c.position], ARRAY[c.ordinal], ARRAY[c.commit], ARRAY[c.event_id], ARRAY[c.entity],
+        ARRAY[c.relation], ARRAY[c.stance], ARRAY[c.body], ARRAY[c.seal]
+    FROM own AS o CROSS JOIN LATERAL (
         SELECT * FROM claim AS c
-        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = s.claims[1] OFFSET 0
-    ) AS c;
-    IF p_claims = 0 OR NOT FOUND THEN
-        RETURN;
-    END IF;
-    RETURN QUERY
-    SELECT 'own', w.n, NULL::text, NULL::timestamptz, NULL::timestamptz, NULL::bigint, NULL::bigint,
-        NULL::text, NULL::bytea[], NULL::bytea, NULL::bigint, p_epoch, c.claim_id, c.position, c.ordinal,
-        c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, c.seal
-    FROM unnest(p_entities, p_relations) WITH ORDINALITY AS w (entity, relation, n) CROSS JOIN LATERAL (
-        SELECT * FROM claim AS c
-        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity AND c.relation = w.relation
-            AND c.position <= v_last
-        ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
-    ) AS c;
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = o.first OFFSET 0
+    ) AS c
+    WHERE o.first <> ALL (o.claims);
 END
 $function$;
 
