@@ -19,7 +19,7 @@ from contracts.views import ViewRequest
 from echoplane._embedded import ensure_database
 from echoplane._postgres import SUPERUSER
 from ledger import log
-from ledger._export_form import EXPORTED, file_of
+from ledger._export_form import EXPORTED, ExportWriter, file_of
 from ledger._tables import metadata
 from ledger.erase import erase
 from ledger.resolve import pin, pin_view, resolve_at, verify_cells
@@ -216,6 +216,33 @@ async def test_an_export_that_is_changed_in_anything_is_refused_and_nothing_is_r
         pytest.fail(what)
 
     assert count > 5 * len(EXPORTED) // 2
+    await nothing_is_in(elsewhere)
+
+
+async def test_a_holder_of_the_keys_who_seals_another_log_is_refused_all_the_same(
+    plane_db, other, elsewhere, tmp_path
+):
+    """The tree is grown anew from the commits: it does not come to the root that is named."""
+    await append(plane_db, draft())
+    await append(plane_db, draft())
+    manifest = await log.export_tenant(plane_db, "acme", tmp_path, grant=LOCAL_GRANT)
+    keys = await log.tenant_keys(plane_db, "acme")
+    path = tmp_path / "commit.jsonl"
+    first, second = path.read_text().splitlines()
+    row = json.loads(first)
+    row["hash"] = "\\x" + "00" * 32
+    path.unlink()
+    writer = ExportWriter(tmp_path, metadata.tables["commit"], keys)
+    for line in (json.dumps(row), second):
+        writer.add(line)
+    tables = tuple(writer.end() if one.table == "commit" else one for one in manifest.tables)
+    forged = replace(manifest, tables=tables)
+    (tmp_path / "manifest.json").unlink()
+    replace(forged, seal=forged.sealed(keys)).write(tmp_path)
+
+    with pytest.raises(BadRequest, match="another end of the log"):
+        await log.restore_tenant(other, tmp_path, tenant=None, master_key=MASTER_KEY, grant=LOCAL_GRANT)
+
     await nothing_is_in(elsewhere)
 
 

@@ -215,7 +215,7 @@ async def register_contract_of_age(db) -> None:
     await register_contract(db, "acme", contract, stream="contracts", actor_id="op", grant=LOCAL_GRANT)
 
 
-async def test_deleting_that_is_cut_off_has_ended_the_tenant_and_goes_on(plane_db, monkeypatch):
+async def test_deleting_that_is_cut_off_has_ended_the_tenant_and_goes_on(plane_db, owner_engine, monkeypatch):
     await append(plane_db, draft(claims=[claim()]))
     await fold(plane_db, "acme", PlainProjector(), events_max=100)
 
@@ -229,6 +229,8 @@ async def test_deleting_that_is_cut_off_has_ended_the_tenant_and_goes_on(plane_d
 
     assert (await log.show_tenant(plane_db, "acme")).record.state == "deleting"
     assert not await log.tenant_exists(plane_db, "acme")
+    assert plane_db.tenant_keys == {}
+    assert await as_owner(owner_engine, "SELECT wrapped_keys FROM tenant") == [(b"",)]
     for attempt in (append(plane_db, draft()), fold(plane_db, "acme", PlainProjector(), events_max=1)):
         with pytest.raises(NotFound):
             await attempt
