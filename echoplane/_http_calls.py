@@ -31,18 +31,31 @@ def once_each(request: Request) -> None:
             raise BadRequest(field=name, reason="given more than once")
 
 
+async def granted(plane: Plane, request: Request, tenant: str, right: Right) -> Grant:
+    """
+    Return what the caller may do in a tenant that there may or may not be.
+
+    Raises:
+        Unauthenticated: No valid token.
+        NotFound: The tenant is not the token's, or is no name that one can have; the two are not told apart.
+        Forbidden: The right is missing.
+    """
+    grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
+    demand(grant, tenant=tenant, right=right)
+    if not is_tenant(tenant):
+        raise NotFound(what="tenant")
+    return grant
+
+
 async def authorized(plane: Plane, request: Request, tenant: str, right: Right) -> Grant:
     """
     Return what the caller may do in an existing tenant.
 
     Raises:
-        Unauthenticated: No valid token.
-        NotFound: The tenant is not the token's, or there is none; the two are not told apart.
-        Forbidden: The right is missing.
+        NotFound: There is no such tenant. And all that `granted` raises.
     """
-    grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
-    demand(grant, tenant=tenant, right=right)
-    if not is_tenant(tenant) or not await plane.has_tenant(tenant):
+    grant = await granted(plane, request, tenant, right)
+    if not await plane.has_tenant(tenant):
         raise NotFound(what="tenant")
     return grant
 

@@ -17,7 +17,7 @@ from contracts.tenant_wire import (
     TenantUseAnswer,
 )
 from contracts.wire import TenantAnswer
-from echoplane._http_calls import authorized, json_body, no_parameters, once_each, read_body
+from echoplane._http_calls import authorized, granted, json_body, no_parameters, once_each, read_body
 from echoplane._http_lists import NamesPage
 from echoplane._tenants import OPERATOR, decide, delete, show, tenants
 from echoplane._tokens import bearer_of, demand
@@ -48,15 +48,13 @@ def add_tenants(router: APIRouter, plane: Plane) -> None:
     @router.get("/v1/{tenant}", dependencies=_PLAIN)
     async def shown(tenant: str, request: Request) -> TenantUseAnswer:
         """A tenant's state, what its log takes, and what holds of it. Of a deleted one, what is left."""
-        grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
-        demand(grant, tenant=tenant, right=Right.ASK)
+        await granted(plane, request, tenant, Right.ASK)
         return await show(plane, tenant)
 
     @router.delete("/v1/{tenant}", dependencies=_PLAIN, openapi_extra=json_body(ReasonBody))
     async def deleted(tenant: str, request: Request) -> DeletedAnswer:
         """Delete a tenant for ever; where that was cut off, go on. Files are scrubbed in the background."""
-        grant = await plane.grant_of(bearer_of(request.headers.get("authorization")))
-        demand(grant, tenant=tenant, right=Right.ERASE)
+        grant = await granted(plane, request, tenant, Right.ERASE)
         body = await read_body(request, ReasonBody, bytes_max=TENANT_BYTES_MAX)
         return await delete(plane, tenant, reason=body.reason, grant=grant)
 

@@ -86,6 +86,8 @@ async def pinned_view(db: Database, tenant: str, name: str) -> PinnedView:
         NotFound: Nothing was pinned under it.
         Unavailable: The database is down or busy.
     """
+    if _NAME.fullmatch(name) is None:
+        raise NotFound(what="view")
     async with db.tenant(tenant) as conn:
         row = (await conn.execute(_named(tenant, name))).one_or_none()
     if row is None:
@@ -109,6 +111,8 @@ async def unpin_view(db: Database, tenant: str, name: str) -> PinnedView:
         NotFound: Nothing was pinned under it.
         Unavailable: The database is down or busy.
     """
+    if _NAME.fullmatch(name) is None:
+        raise NotFound(what="view")
     table = _tables.pinned_view
     gone = sa.delete(table).where(table.c.tenant == tenant, table.c.name == name).returning(table)
     async with db.tenant(tenant) as conn:

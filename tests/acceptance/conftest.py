@@ -17,7 +17,8 @@ from echoplane._http import make_app
 from echoplane._postgres import SUPERUSER
 from echoplane._wiring import Plane
 from ledger.write import register_contract
-from tests.acceptance.door import Door
+from tests.acceptance.door import Door, claim, said, stated
+from tests.acceptance.fuzzing import TABLES, Target
 from tests.echoplane.conftest import discovery, place, plane, remember, turn  # noqa: F401 - fixtures
 
 OURS: Final = "ours"
@@ -142,6 +143,19 @@ def superuser(database: Any, postgres: Any) -> str:
 
 
 @pytest.fixture
+async def target(door: Door, superuser: str) -> AsyncIterator[Target]:
+    """A tenant with a little of everything in it."""
+    await door.tell(
+        said("I live in Lyon. I like tea.", who="Ann", source_event_id="t1"),
+        stated(claim("Ann", "works_at", "Northwind"), who="Ann", idempotency_key="k1"),
+    )
+    with psycopg.connect(superuser, autocommit=True) as rows:
+        made = Target(app=make_app(door.plane), token=door.plane.local_token, tenant=door.tenant, rows=rows)
+        made.written = made.digest()
+        yield made
+
+
+@pytest.fixture
 def everything(superuser: str) -> Any:
     """Return a function that reads every table's rows of one tenant."""
 
@@ -155,10 +169,3 @@ def everything(superuser: str) -> Any:
             }
 
     return everything
-
-
-TABLES: Final = """
-    SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-        AND n.nspname NOT LIKE 'pg_toast%' AND c.relname <> 'alembic_version'
-    ORDER BY 1"""
