@@ -119,13 +119,17 @@ class RunningPlane:
     @contextlib.contextmanager
     def http(self, token: str | None = None) -> Iterator[httpx.Client]:
         """Open a client; with the local token unless another is given."""
-        with httpx.Client(
+        with self.client(token) as client:
+            yield client
+
+    def client(self, token: str | None = None) -> httpx.Client:
+        """Make a client, which whoever asked closes."""
+        return httpx.Client(
             base_url=f"http://127.0.0.1:{self.port}",
             headers={"authorization": f"Bearer {token or self.token}"},
             timeout=30,
             trust_env=False,
-        ) as client:
-            yield client
+        )
 
     # --- from behind -----------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ from ledger import log
 from ledger.log import Database
 from ledger.write import fold, ledger_digest, verify_claims
 from projection import RuleProjector
+from tests.torture.listers import STREAMS
+from tests.torture.lists import Operation, anomalies
 from tests.torture.writers import Acknowledged
 
 PROBLEMS_MAX = 20
@@ -44,6 +46,15 @@ async def log_problems(db: Database, tenant: str, acknowledged: Sequence[Acknowl
     told = Counter(one.key for one in acknowledged)
     problems += [f"key {key} was acknowledged {count} times" for key, count in told.items() if count > 1]
     return problems[:PROBLEMS_MAX]
+
+
+async def list_problems(db: Database, tenant: str, history: Sequence[Operation]) -> list[str]:
+    """Return what is wrong with what clients appended to common streams and read of them."""
+    streams: dict[str, list[str]] = {stream: [] for stream in STREAMS}
+    for event in await _events(db, tenant):
+        if event.draft is not None and event.draft.stream in streams:
+            streams[event.draft.stream].append(event.draft.text or "")
+    return [f"lists: {one}" for one in anomalies(history, streams)]
 
 
 async def ledger_problems(db: Database, tenant: str) -> list[str]:

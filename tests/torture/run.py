@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,13 +17,23 @@ import psycopg
 from echoplane._embedded import DATABASE, urls
 from echoplane._postgres import SUPERUSER, find_postgres, stop_postgres
 from tests.acceptance.planes import RunningPlane, own_plane, wait_until
-from tests.torture.checker import digest_of, events_count, ledger_problems, log_problems, quiet_digest
+from tests.torture.checker import (
+    digest_of,
+    events_count,
+    ledger_problems,
+    list_problems,
+    log_problems,
+    quiet_digest,
+)
 from tests.torture.faults import Faults
+from tests.torture.listers import Lister
 from tests.torture.parts import Parts
 from tests.torture.writers import Acknowledged, Writer
 
 TENANTS: Final = ("north", "south")
 WRITERS_COUNT: Final = 8
+LISTERS_COUNT: Final = 4
+"""Clients that append to common streams and read them."""
 WORKERS_COUNT: Final = 2
 STALL_SECONDS: Final = 120.0
 """For what must come about: the fold is given up where nothing of it has moved for so long."""
@@ -54,6 +65,7 @@ class Verdict:
     requests: int
     failures: int
     repeated: int
+    listed: int
     problems: list[str] = field(default_factory=list)
     is_control_caught: bool = False
 
@@ -67,7 +79,7 @@ class Verdict:
             f"torture: {'PASS' if self.passed else 'FAIL'} seed={self.seed} seconds={self.seconds:.0f} "
             f"faults={sum(self.faults.values())} ({faults}) requests={self.requests} "
             f"unanswered={self.failures} repeated={self.repeated} acknowledged={self.acknowledged} "
-            f"events={self.events} "
+            f"listed={self.listed} events={self.events} "
             f"problems={len(self.problems)} control={'caught' if self.is_control_caught else 'MISSED'}"
         )
 
@@ -103,22 +115,31 @@ def torture(
             Writer(plane, TENANTS[number % len(TENANTS)], name=f"w{number}", seed=chance.randrange(2**32))
             for number in range(WRITERS_COUNT)
         ]
+        listers = [
+            Lister(
+                f"l{number}", TENANTS[number % len(TENANTS)], seed=chance.randrange(2**32),
+                client=plane.client,
+            )
+            for number in range(LISTERS_COUNT)
+        ]  # fmt: skip
         with Parts(plane.data, plane.root, workers_count=WORKERS_COUNT) as parts:
             faults = Faults(plane, parts, chance)
             if not is_durable:
                 faults.only(faults.cut_connections, faults.kill_postgres)
-            with _writing(writers):
+            with _writing(writers), _listing(listers):
                 deadline = time.monotonic() + seconds
                 while time.monotonic() < deadline or not (faults.done and faults.is_round_done):
                     time.sleep(chance.uniform(*pause_seconds))
                     say(f"{seconds - deadline + time.monotonic():7.1f} s  {faults.next()}")
-                    if any(writer.counts.refused for writer in writers):
+                    if any(writer.counts.refused for writer in writers) or any(
+                        one.refused for one in listers
+                    ):
                         break
             say("writers have ended; waiting for the fold")
             faults.thaw()
             _wait_back(plane, say)
             _wait_folded(plane, say)
-        return _judge(plane, writers, faults, seed=seed, seconds=seconds)
+        return _judge(plane, writers, listers, faults, seed=seed, seconds=seconds)
 
 
 @contextlib.contextmanager
@@ -132,6 +153,20 @@ def _writing(writers: list[Writer]) -> Iterator[None]:
             writer.stopping.set()
         for writer in writers:
             writer.join()
+
+
+@contextlib.contextmanager
+def _listing(listers: list[Lister]) -> Iterator[None]:
+    stopping = threading.Event()
+    threads = [threading.Thread(target=one.run, args=(stopping,), daemon=True) for one in listers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join()
 
 
 def _wait_back(plane: RunningPlane, say: Callable[[str], None]) -> None:
@@ -172,7 +207,13 @@ def _wait_folded(plane: RunningPlane, say: Callable[[str], None]) -> None:
 
 
 def _judge(
-    plane: RunningPlane, writers: list[Writer], faults: Faults, *, seed: int, seconds: float
+    plane: RunningPlane,
+    writers: list[Writer],
+    listers: list[Lister],
+    faults: Faults,
+    *,
+    seed: int,
+    seconds: float,
 ) -> Verdict:
     told = [one for writer in writers for one in writer.acknowledged]
     verdict = Verdict(
@@ -180,17 +221,21 @@ def _judge(
         requests=sum(writer.counts.requests for writer in writers),
         failures=sum(writer.counts.failures for writer in writers),
         repeated=sum(writer.counts.repeated for writer in writers),
-        problems=[f"{writer.name} was refused: {one}" for writer in writers for one in writer.counts.refused],
+        listed=sum(len(lister.history) for lister in listers),
+        problems=[f"{one.name} was refused: {what}" for one in writers for what in one.counts.refused]
+        + [f"{one.name} was refused: {what}" for one in listers for what in one.refused],
     )  # fmt: skip
     plane.down()
     try:
-        asyncio.run(_look(plane, told, verdict))
+        asyncio.run(_look(plane, told, listers, verdict))
     finally:
         asyncio.run(stop_postgres(plane.folder))
     return verdict
 
 
-async def _look(plane: RunningPlane, told: list[Acknowledged], verdict: Verdict) -> None:
+async def _look(
+    plane: RunningPlane, told: list[Acknowledged], listers: list[Lister], verdict: Verdict
+) -> None:
     copy = await plane.copied_database(QUIET)
     address = await find_postgres(plane.folder)
     assert address is not None
@@ -204,6 +249,8 @@ async def _look(plane: RunningPlane, told: list[Acknowledged], verdict: Verdict)
             verdict.events += await events_count(lived, tenant)
             verdict.problems += [f"{tenant}: {one}" for one in await log_problems(lived, tenant, own)]
             verdict.problems += [f"{tenant}: {one}" for one in await ledger_problems(lived, tenant)]
+            history = [done for one in listers if one.tenant == tenant for done in one.history]
+            verdict.problems += [f"{tenant}: {one}" for one in await list_problems(lived, tenant, history)]
             if await digest_of(lived, tenant) != await quiet_digest(quiet, tenant):
                 verdict.problems.append(f"{tenant}: the ledger is not what a quiet fold of its log makes")
         # The checker must see what a server without durability would have lost: the newest commit.
