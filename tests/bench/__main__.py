@@ -14,12 +14,19 @@ from pathlib import Path
 import structlog
 
 from echoplane._clock import wall_clock
-from tests.bench import asof_benches, ledger_benches, path_benches, resolve_benches, value_benches
+from tests.bench import (
+    append_benches,
+    asof_benches,
+    ledger_benches,
+    path_benches,
+    resolve_benches,
+    value_benches,
+)
 from tests.bench.grounds import grounds
 from tests.bench.measure import Row, table, with_growth
 
 BENCHES = {
-    "append": ledger_benches.appends,
+    "append": append_benches.appends,
     "fold": ledger_benches.folds,
     "equal": ledger_benches.equal_readings,
     "asof": asof_benches.reads,

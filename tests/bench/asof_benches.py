@@ -7,23 +7,17 @@ as known at another, and all three must say the same.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
-import os
-import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from contracts.grants import LOCAL_GRANT
 from contracts.times import KnownAt, ValidAt
 from contracts.views import ViewRequest
 from ledger.log import append, create_tenant
+from tests.bench.arms import arm
 from tests.bench.grounds import Grounds
 from tests.bench.histories import SHAPES, START, STEP, history_of, recorded_at
 from tests.bench.ledger_benches import reading
@@ -33,8 +27,6 @@ READS = 41
 WRITES = 40
 KEY: Final = ("thing", "located_in")
 ARM_BLOCK = 70
-ARM = Path(__file__).with_name("anatid_arm.py")
-ARM_PYTHON = Path(__file__).resolve().parents[2] / ".venv-bench" / "bin" / "python"
 
 
 def _value(number: int) -> str:
@@ -83,14 +75,14 @@ async def reads(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
             bench=f"{name}, plain", size=size, seconds=ours, beside=_median_ms(plain),
             note="beside a table with valid_from, valid_to, recorded_at and a window query",
         )  # fmt: skip
-        async with _anatid() as arm:
-            if arm is None:
+        async with arm("anatid_arm.py", "memory.anatid") as anatid:
+            if anatid is None:
                 yield latencies(
                     bench=f"{name}, anatid", size=size, seconds=ours, note="anatid is not installed"
                 )
                 continue
-            await arm.ask("fill", size)
-            answers = await arm.ask("read", [[one.valid, one.known] for one in asked])
+            await anatid.ask("fill", size)
+            answers = await anatid.ask("read", [[one.valid, one.known] for one in asked])
             for one, (_, said) in zip(asked, answers, strict=True):
                 # Its copied blocks repeat the words of the first one.
                 assert said == [f"value {min(one.valid, one.known) % ARM_BLOCK}"], one
@@ -170,44 +162,6 @@ def _median_ms(seconds: Sequence[float]) -> float:
     return latencies(bench="", size=0, seconds=seconds).value
 
 
-# --- anatid, in a process and an environment of its own --------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
-    """A process that answers one line with one line."""
-
-    process: asyncio.subprocess.Process
-
-    async def ask(self, name: str, given: Any) -> Any:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({name: given}).encode() + b"\n")
-        await self.process.stdin.drain()
-        return json.loads(await self.process.stdout.readline())
-
-
-@contextlib.asynccontextmanager
-async def _anatid() -> AsyncIterator[Arm | None]:
-    """Start it on an empty file; None where it is not installed."""
-    if not ARM_PYTHON.exists():
-        yield None
-        return
-    folder = Path(tempfile.mkdtemp(prefix="echoplane-bench-anatid-"))
-    process = await asyncio.create_subprocess_exec(
-        ARM_PYTHON, ARM, folder / "memory.anatid", stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, limit=1 << 24,
-        env={"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
-    try:
-        yield Arm(process=process)
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 async def _anatid_writes() -> float | None:
-    async with _anatid() as arm:
-        return None if arm is None else float(await arm.ask("write", WRITES))
+    async with arm("anatid_arm.py", "memory.anatid") as anatid:
+        return None if anatid is None else float(await anatid.ask("write", WRITES))

@@ -1,21 +1,18 @@
-"""The log and the ledger: appends beside the same done plainly, and folds with what they keep."""
+"""The ledger: folds with what they keep."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
-from ledger.log import append, create_tenant
+from ledger.log import append
 from tests.bench.grounds import Grounds
 from tests.bench.measure import Row, latencies, rate, timed
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
-RUNS = 5
 KEYS = 1_000
-WRITERS = 16
 
 
 def reading(number: int, *, entity: str, value: str, relation: str = "located_in") -> EventDraft:
@@ -26,67 +23,6 @@ def reading(number: int, *, entity: str, value: str, relation: str = "located_in
         "text": f"The {entity} is in the {value}.",
         "claims": [{"entity": entity, "relation": relation, "value": value}],
     })  # fmt: skip
-
-
-async def appends(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
-    """Durable appends one by one, in batches, and by many writers, beside raw inserts of the same shape."""
-    _ = large
-    await at.plain.execute(
-        "CREATE TABLE plain_event (LIKE event INCLUDING ALL); "
-        "CREATE TABLE plain_key (LIKE event_key INCLUDING ALL)"
-    )
-    database, number = at.plane.database, 0
-    await create_tenant(database, "appends")
-
-    def fresh(count: int) -> list[EventDraft]:
-        nonlocal number
-        number += count
-        return [reading(number - count + one, entity=f"cup {one}", value="kitchen") for one in range(count)]
-
-    async def ours(drafts: list[EventDraft], batch: int) -> None:
-        for start in range(0, len(drafts), batch):
-            await append(database, "appends", drafts[start : start + batch], grant=LOCAL_GRANT)
-
-    async def by_many(drafts: list[EventDraft]) -> None:
-        await asyncio.gather(*(ours(drafts[writer::WRITERS], 1) for writer in range(WRITERS)))
-
-    await ours(fresh(20), 1)
-    for name, batch, count in (("append one by one", 1, 100), ("append in batches of 100", 100, 1_000)):
-        seconds, raw = [], []
-        for run in range(RUNS):
-            drafts = fresh(count)
-            seconds.append(await timed(lambda d=drafts, b=batch: ours(d, b)))
-            raw.append(
-                await timed(
-                    lambda r=run, b=batch, c=count: _raw_inserts(
-                        at, f"{b}-{r}", c, b, first=10_000 * (r + RUNS * b)
-                    )
-                )
-            )
-        beside = rate(bench="", size=batch, events=count, seconds=raw).value
-        yield rate(
-            bench=name, size=batch, events=count, seconds=seconds, beside=beside, note="beside raw INSERT"
-        )
-    many = [fresh(160) for _ in range(RUNS)]
-    seconds = [await timed(lambda d=drafts: by_many(d)) for drafts in many]
-    yield rate(bench=f"append by {WRITERS} writers", size=1, events=160, seconds=seconds)
-
-
-async def _raw_inserts(at: Grounds, name: str, count: int, batch: int, *, first: int) -> None:
-    """Insert rows as wide as an event's with its key, one transaction a batch."""
-    header, ciphertext, digest = b"h" * 330, b"c" * 420, b"d" * 32
-    async with at.plain.cursor() as cursor:
-        for start in range(0, count, batch):
-            rows = [
-                ("plain", first + one, 1, f"{name}-{one}", "observation", digest, first + one, digest,
-                 f"{name}-{one}".encode(), digest, header, ciphertext, digest)
-                for one in range(start, start + batch)
-            ]  # fmt: skip
-            async with at.plain.transaction():
-                await cursor.executemany(f"INSERT INTO plain_event VALUES ({', '.join(['%s'] * 13)})", rows)
-                await cursor.executemany(
-                    "INSERT INTO plain_key VALUES (%s, %s, %s)", [(row[0], row[3], b"k" * 60) for row in rows]
-                )
 
 
 ROOMS = ("kitchen", "study", "garage", "balcony", "hallway")
