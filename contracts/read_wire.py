@@ -189,6 +189,35 @@ class DiffAnswer(Wire):
     claims: list[ClaimAnswer]
 
 
+class OccurrenceAnswer(Wire):
+    """One occurrence: what it is of, when it was as the most exact of its claims tells it, and its claims."""
+
+    value: Any
+    valid: ValidityAnswer
+    claims: list[str]
+
+
+class OccurrencesAnswer(Wire):
+    """
+    How often something happened within a window of valid time, as known at a view; null is an open bound.
+
+    `count` are all of which nothing is in dispute, `disputed_count` the others; `truncated` says that
+    not each of them is listed. Listed are they in the order in which they began.
+    """
+
+    view: ViewAnswer
+    entity: str
+    relation: str
+    valid_from: str | None
+    valid_to: str | None
+    count: int
+    disputed_count: int
+    occurrences: list[OccurrenceAnswer]
+    disputed: list[list[RivalAnswer]]
+    truncated: bool
+    claims: list[ClaimAnswer]
+
+
 class PairSideAnswer(Wire):
     """A value that takes part in a pair, and the claim that it stands on."""
 

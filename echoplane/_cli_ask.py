@@ -121,7 +121,7 @@ def resolve(
     if json:
         print_json(answer)
     else:
-        _print_resolution(answer)
+        print_resolution(answer)
     return EXIT_OK
 
 
@@ -136,7 +136,7 @@ async def _resolve(
         return await plane.resolve(tenant, *key, await plane.after_last_commit(tenant, request))
 
 
-def _print_resolution(answer: ResolveAnswer) -> None:
+def print_resolution(answer: ResolveAnswer) -> None:
     value = answer.value if answer.values is None else answer.values
     print_line(f"{answer.outcome}: {shown(value) if answer.outcome == 'resolved' else answer.reason}")
     for name, claims in (("stands on", answer.claims), ("superseded", answer.superseded)):

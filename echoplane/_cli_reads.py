@@ -8,7 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from contracts.errors import BadRequest
-from contracts.read_wire import ChangeAnswer, DiffAnswer, HistoryAnswer, JoinAnswer, StandAnswer
+from contracts.read_wire import (
+    ChangeAnswer,
+    DiffAnswer,
+    HistoryAnswer,
+    JoinAnswer,
+    OccurrencesAnswer,
+    StandAnswer,
+)
 from contracts.views import ViewRequest
 from echoplane._cli_options import (
     DataDir,
@@ -43,7 +50,7 @@ Name = Annotated[str | None, typer.Option(help="A pinned view, by name.")]
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (history, diff, join):
+    for command in (history, occurrences, diff, join):
         app.command()(command)
 
 
@@ -114,6 +121,60 @@ async def _history(
         request = await _reads.named(plane, tenant, view, request)
         request = await plane.after_last_commit(tenant, request)
         return await _reads.history(plane, tenant, request, _reads.HistoryWanted(**wanted))
+
+
+def occurrences(
+    entity: Annotated[str, typer.Argument()],
+    relation: Annotated[str, typer.Argument()],
+    *,
+    tenant: Tenant,
+    valid_from: ValidFrom = None,
+    valid_to: ValidTo = None,
+    known_at: KnownAtOption = None,
+    generation: GenerationOption = None,
+    min_commit: MinCommit = None,
+    view: ViewName = None,
+    data_dir: DataDir = None,
+    json: Json = False,
+) -> int:
+    """Count what happened: how often, within a window of valid time, and each time that it did."""
+    request = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
+    wanted = {
+        "entity": read_name(entity, field="ENTITY"),
+        "relation": read_name(relation, field="RELATION"),
+        "valid_from": read_bound(valid_from, field="valid_from"),
+        "valid_to": read_bound(valid_to, field="valid_to"),
+    }
+    answer = run(_occurrences(settings_for(data_dir), read_tenant(tenant), view, request, wanted))
+    if json:
+        print_json(answer)
+        return EXIT_OK
+    print_occurrences(answer)
+    return EXIT_OK
+
+
+async def _occurrences(
+    settings: Settings, tenant: str, view: str | None, request: ViewRequest, wanted: dict[str, Any]
+) -> OccurrencesAnswer:
+    async with with_plane(settings) as plane:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
+        await plane.must_have(tenant)
+        request = await _reads.named(plane, tenant, view, request)
+        request = await plane.after_last_commit(tenant, request)
+        return await _reads.occurrences(plane, tenant, request, _reads.OccurrencesWanted(**wanted))
+
+
+def print_occurrences(answer: OccurrencesAnswer) -> None:
+    """Print each time that something happened, and how often it did."""
+    for one in answer.occurrences:
+        start, end = one.valid.start or OPEN_START, one.valid.end or OPEN_END
+        print_line(f"  {start:<22} to {end:<22} {shown(one.value)}")
+    for rivals in answer.disputed:
+        values = ", ".join("none" if rival.ended else shown(rival.value) for rival in rivals)
+        print_line(f"  in dispute: {values}")
+    print_line(f"{answer.count} in all, {answer.disputed_count} in dispute")
+    _print_cut(answer.truncated)
 
 
 def diff(

@@ -9,10 +9,20 @@ from pydantic import BaseModel, ConfigDict
 
 from contracts.grants import Right
 from contracts.names import Name
-from contracts.read_wire import DiffAnswer, HistoryAnswer, JoinAnswer, ResolveAnswer
+from contracts.read_wire import DiffAnswer, HistoryAnswer, JoinAnswer, OccurrencesAnswer, ResolveAnswer
 from contracts.views import ViewRequest
 from echoplane._http_calls import authorized, once_each
-from echoplane._reads import DiffWanted, HistoryWanted, JoinWanted, diff, history, join, named
+from echoplane._reads import (
+    DiffWanted,
+    HistoryWanted,
+    JoinWanted,
+    OccurrencesWanted,
+    diff,
+    history,
+    join,
+    named,
+    occurrences,
+)
 from echoplane._requests import read_bound, read_known, read_view
 from echoplane._wiring import Plane
 
@@ -141,7 +151,27 @@ class JoinParameters(KnownParameters):
         )
 
 
-PARAMETERS: tuple[type[BaseModel], ...] = (ReadParameters, HistoryParameters, DiffParameters, JoinParameters)
+class OccurrencesParameters(KnownParameters):
+    """Of which key, and the window of valid time."""
+
+    entity: Name
+    relation: Name
+    valid_from: str | None = None
+    valid_to: str | None = None
+
+    def wanted(self) -> OccurrencesWanted:
+        """Return what is wanted."""
+        return OccurrencesWanted(
+            entity=self.entity,
+            relation=self.relation,
+            valid_from=read_bound(self.valid_from, field="valid_from"),
+            valid_to=read_bound(self.valid_to, field="valid_to"),
+        )
+
+
+PARAMETERS: tuple[type[BaseModel], ...] = (
+    ReadParameters, HistoryParameters, DiffParameters, JoinParameters, OccurrencesParameters,
+)  # fmt: skip
 """All that can be said in a query string."""
 
 
@@ -165,6 +195,15 @@ def add_reads(router: APIRouter, plane: Plane) -> None:
         await authorized(plane, request, tenant, Right.ASK)
         view = await named(plane, tenant, given.view, given.request(None))
         return await history(plane, tenant, view, given.wanted())
+
+    @router.get("/v1/{tenant}/occurrences", dependencies=[Depends(once_each)])
+    async def read_occurrences(
+        tenant: str, request: Request, given: Annotated[OccurrencesParameters, Query()]
+    ) -> OccurrencesAnswer:
+        """How often something happened within a window of valid time, and each time that it did."""
+        await authorized(plane, request, tenant, Right.ASK)
+        view = await named(plane, tenant, given.view, given.request(None))
+        return await occurrences(plane, tenant, view, given.wanted())
 
     @router.get("/v1/{tenant}/diff", dependencies=[Depends(once_each)])
     async def read_diff(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, TypeAlias
 
 from contracts.claims import Claim
 from contracts.read_wire import (
@@ -14,6 +14,8 @@ from contracts.read_wire import (
     HistoryAnswer,
     HistoryCell,
     JoinAnswer,
+    OccurrenceAnswer,
+    OccurrencesAnswer,
     PairAnswer,
     PairSideAnswer,
     PinnedViewAnswer,
@@ -33,6 +35,7 @@ from contracts.views import View
 from ledger.resolve import Change, Difference, History, Joined, Pair, PinnedView, Rectangle, Stand
 
 Shape: TypeAlias = Literal["rectangles", "timeline", "instant"]
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def view_answer(view: View) -> ViewAnswer:
@@ -146,6 +149,48 @@ def _stand(stand: Stand) -> StandAnswer:
         values=[claim.value for claim in stand.claims],
         claims=[claim.claim_id for claim in stand.claims],
     )
+
+
+def occurrences_answer(
+    found: ResolvedSet,
+    *,
+    view: View,
+    key: tuple[str, str],
+    window: tuple[datetime | None, datetime | None],
+    contract: RelationContract,
+) -> OccurrencesAnswer:
+    rivals = [rival for conflict in found.disputed for rival in conflict.rivals]
+    return OccurrencesAnswer(
+        view=view_answer(view),
+        entity=key[0],
+        relation=key[1],
+        valid_from=_instant(window[0]),
+        valid_to=_instant(window[1]),
+        count=found.members_count,
+        disputed_count=found.disputed_count,
+        occurrences=[
+            OccurrenceAnswer(
+                value=with_unit(member.value, contract),
+                valid=claim_answer(told).valid,
+                claims=[claim.claim_id for claim in member.claims],
+            )
+            for told, member in sorted(
+                ((min(member.claims, key=_length), member) for member in found.members),
+                key=lambda one: (one[0].validity.start or _FIRST, one[0].position),
+            )
+        ],
+        disputed=[[_rival(rival, contract) for rival in conflict.rivals] for conflict in found.disputed],
+        truncated=(found.members_count, found.disputed_count) != (len(found.members), len(found.disputed)),
+        claims=_once(
+            [*(claim for member in found.members for claim in member.claims), *(one.claim for one in rivals)]
+        ),
+    )
+
+
+def _length(claim: Claim) -> timedelta:
+    """Return how long the time is that a claim tells; that of one which restates no time is the longest."""
+    start, end = claim.validity.start, claim.validity.end
+    return timedelta.max if start is None or end is None else end - start
 
 
 def join_answer(found: Joined, *, view: View, bitemporal: bool) -> JoinAnswer:

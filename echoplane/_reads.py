@@ -8,7 +8,8 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import BadRequest
-from contracts.read_wire import DiffAnswer, HistoryAnswer, JoinAnswer, PinnedViewAnswer
+from contracts.read_wire import DiffAnswer, HistoryAnswer, JoinAnswer, OccurrencesAnswer, PinnedViewAnswer
+from contracts.relations import Cardinality
 from contracts.views import View, ViewRequest
 from echoplane import _present_reads as present
 from echoplane._requests import OPEN, Known
@@ -54,6 +55,20 @@ class JoinWanted:
     right: tuple[str, str]
     on_value: bool
     bitemporal: bool
+    valid_from: datetime | None
+    valid_to: datetime | None
+
+    def __post_init__(self) -> None:
+        """Refuse a window that holds nothing."""
+        _check_order(self.valid_from, self.valid_to, "valid_to")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OccurrencesWanted:
+    """Of which key, and which window of valid time they fall into, be it in part."""
+
+    entity: str
+    relation: str
     valid_from: datetime | None
     valid_to: datetime | None
 
@@ -165,6 +180,35 @@ async def join(plane: Plane, tenant: str, request: ViewRequest, wanted: JoinWant
             valid_to=wanted.valid_to,
         )
     return present.join_answer(found, view=view, bitemporal=wanted.bitemporal)
+
+
+async def occurrences(
+    plane: Plane, tenant: str, request: ViewRequest, wanted: OccurrencesWanted
+) -> OccurrencesAnswer:
+    """
+    Count what happened.
+
+    Raises:
+        BadRequest: The relation's contract does not count occurrences.
+    """
+    view = await _pinned(plane, tenant, request)
+    async with plane.database.snapshot(tenant) as conn:
+        keys = await ledger_log.tenant_keys(plane.database, tenant, conn)
+        registered = await ledger_resolve.registered_contracts(conn, keys, view)
+        contract = registered.get(wanted.relation) or ledger_resolve.usual_contract(wanted.relation)
+        if contract.cardinality != Cardinality.OCCURRENCE:
+            reason = f"its cardinality is {contract.cardinality}: only occurrences are counted"
+            raise BadRequest(field="relation", reason=reason)
+        found = await ledger_resolve.occurrences(
+            conn, keys, view, wanted.entity, wanted.relation, start=wanted.valid_from, end=wanted.valid_to
+        )
+    return present.occurrences_answer(
+        found,
+        view=view,
+        key=(wanted.entity, wanted.relation),
+        window=(wanted.valid_from, wanted.valid_to),
+        contract=contract,
+    )
 
 
 async def pin_view(plane: Plane, tenant: str, name: str, request: ViewRequest) -> PinnedViewAnswer:
