@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from contracts.errors import Unavailable
+from contracts.limits import WAIT_MS_MAX
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from discovery import serve
@@ -53,11 +54,13 @@ async def stop_and_discard(folder: DataFolder) -> None:
 
 
 @pytest.fixture
-async def plane(database, redis_url, place) -> AsyncIterator[Plane]:
+async def plane(database, redis_url, place, request) -> AsyncIterator[Plane]:
     """An open plane on a fresh database, with no process of its own: tests fold when they want to."""
+    # Only where nobody folds is a short wait a sure "not yet".
+    wait_ms = WAIT_MS_MAX if "folding" in request.fixturenames else 500
     settings = Settings(data_dir=place / "data")
     servers = Servers(database=database, redis_url=redis_url, postgres=None, redis=None)
-    async with open_plane(settings, servers, wait_ms=500) as opened:
+    async with open_plane(settings, servers, wait_ms=wait_ms) as opened:
         yield opened
 
 
