@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from contracts.errors import Unavailable
-from contracts.limits import WAIT_MS_MAX
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
+from contracts.limits import WAIT_MS_MAX
 from discovery import serve
 from echoplane._embedded import Servers
 from echoplane._folders import DataFolder
