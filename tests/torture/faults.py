@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Final
@@ -21,6 +22,7 @@ from tests.torture.parts import Part, Parts
 
 _NOT_THERE: Final = (psycopg.Error, redis_py.RedisError, OSError, AssertionError, EchoplaneError)
 """What is to be hurt may be down already: then there is nothing to do."""
+CLOCK_STEPS_SECONDS: Final = (-400 * 86_400, -3_600, -1, 0, 3_600, 400 * 86_400)
 
 
 class Faults:
@@ -31,16 +33,21 @@ class Faults:
         plane: What is hurt.
         parts: Its relay and workers beside its own.
         chance: Of the run.
+        redis_seconds: How long Redis stands still.
     """
 
-    def __init__(self, plane: RunningPlane, parts: Parts, chance: random.Random) -> None:
+    def __init__(
+        self, plane: RunningPlane, parts: Parts, chance: random.Random, *, redis_seconds: float
+    ) -> None:
         self.done: Counter[str] = Counter()
         self._plane, self._parts, self._chance = plane, parts, chance
         self._frozen: Part | None = None
+        self._redis_seconds = redis_seconds
+        self._resuming: list[threading.Timer] = []
         self._kinds: tuple[Callable[[], None], ...] = (
             self.kill_postgres, self.kill_redis, self.kill_api, self.kill_worker, self.kill_beside,
             self.kill_relay, self.flush, self.delete_group, self.trim, self.freeze, self.cut_connections,
-            self.thaw,
+            self.thaw, self.stop_redis, self.step_clock,
         )  # fmt: skip
         self._waiting: list[Callable[[], None]] = []
 
@@ -102,6 +109,24 @@ class Faults:
             self._frozen.signal(signal.SIGCONT)
             self._frozen = None
 
+    def stop_redis(self) -> None:
+        """Let Redis stand still for a while: it takes connections, and answers none."""
+        record = self._record("redis")
+        assert record.signal(signal.SIGSTOP)
+        self._resuming.append(threading.Timer(self._redis_seconds, record.signal, [signal.SIGCONT]))
+        self._resuming[-1].start()
+
+    def step_clock(self) -> None:
+        """Step the clock of the relay and the workers beside the plane, forth or back."""
+        self._parts.step_clock(self._chance.choice(CLOCK_STEPS_SECONDS))
+
+    def settle(self) -> None:
+        """End what goes on of itself: whatever stands still goes on."""
+        self.thaw()
+        for timer in self._resuming:
+            timer.cancel()
+            timer.function(*timer.args)
+
     def cut_connections(self) -> None:
         with self._plane.superuser() as connection:
             connection.execute(
@@ -109,9 +134,12 @@ class Faults:
             )
 
     def _kill(self, server: str) -> None:
+        assert self._record(server).signal(signal.SIGKILL)
+
+    def _record(self, server: str) -> ProcessRecord:
         record = ProcessRecord.read(self._plane.folder.run / f"{server}.json")
         assert record is not None
-        assert record.signal(signal.SIGKILL)
+        return record
 
     def _kill_role(self, role: Role) -> None:
         process = self._plane.process_of(role)

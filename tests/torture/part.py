@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import projection._worker
@@ -19,6 +21,17 @@ from echoplane._keys import load_master_key
 from echoplane._settings import Settings
 from ledger.log import open_database
 from projection import RuleProjector, run_relay, run_worker
+from tests.torture.parts import CLOCK_STEP
+
+
+def stepped(step: Path) -> Callable[[], datetime]:
+    """Return a clock that is as many seconds off as a file says."""
+
+    def clock() -> datetime:
+        seconds = float(step.read_text(encoding="utf-8")) if step.exists() else 0.0
+        return wall_clock() + timedelta(seconds=seconds)
+
+    return clock
 
 
 async def run(what: str, data_dir: str, consumer: str, lease_seconds: float) -> None:
@@ -36,7 +49,7 @@ async def run(what: str, data_dir: str, consumer: str, lease_seconds: float) -> 
         plane_url=servers.database.plane,
         relay_url=servers.database.relay,
         master_key=load_master_key(settings, DataFolder.at(settings.data_dir)),
-        clock=wall_clock,
+        clock=stepped(Path(data_dir).parent / CLOCK_STEP),
     )
     if what == "relay":
         await run_relay(db, servers.redis_url, stop=stop)

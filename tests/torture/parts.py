@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final, Self
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+CLOCK_STEP: Final = "clock.step"
+"""Beside the data folder: how many seconds the clocks of the parts are off."""
 RESTART_SECONDS: Final = 0.3
 LEASE_SECONDS: Final = 8.0
 """Of the workers beside the plane's own: a run cannot wait for the usual one."""
@@ -56,6 +58,7 @@ class Parts:
     """A relay and some workers beside those of the plane."""
 
     def __init__(self, data_dir: Path, folder: Path, *, workers_count: int) -> None:
+        self._clock = folder / CLOCK_STEP
         names = ["relay", *(f"worker-{number}" for number in range(workers_count))]
         self.all = [
             Part(name.split("-")[0], data_dir, f"torture-{name}-{os.getpid()}", folder / f"{name}.log")
@@ -69,6 +72,12 @@ class Parts:
     @property
     def workers(self) -> list[Part]:
         return self.all[1:]
+
+    def step_clock(self, seconds: float) -> None:
+        """Let their clocks be so many seconds off from now on."""
+        beside = self._clock.with_suffix(".new")
+        beside.write_text(str(seconds), encoding="utf-8")
+        beside.replace(self._clock)
 
     def __enter__(self) -> Self:
         for part in self.all:

@@ -123,7 +123,7 @@ def torture(
             for number in range(LISTERS_COUNT)
         ]  # fmt: skip
         with Parts(plane.data, plane.root, workers_count=WORKERS_COUNT) as parts:
-            faults = Faults(plane, parts, chance)
+            faults = Faults(plane, parts, chance, redis_seconds=min(60.0, max(2.0, seconds / 8)))
             if not is_durable:
                 faults.only(faults.cut_connections, faults.kill_postgres)
             with _writing(writers), _listing(listers):
@@ -136,7 +136,7 @@ def torture(
                     ):
                         break
             say("writers have ended; waiting for the fold")
-            faults.thaw()
+            faults.settle()
             _wait_back(plane, say)
             _wait_folded(plane, say)
         return _judge(plane, writers, listers, faults, seed=seed, seconds=seconds)
