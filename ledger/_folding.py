@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from contracts.claims import Claim, ValidityKind
 from contracts.events import Stance
@@ -35,6 +36,24 @@ from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, bears_elsewhere, with_merged
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heard:
+    """
+    What a value said by a source comes to on a key: `part` is that of its line as stored, None for none.
+
+    The rest as in `Incoming`.
+    """
+
+    part: str | None
+    rank: int
+    replaces_any: bool
+    value: str
+
+    def incoming(self, claim: Claim) -> Incoming:
+        """Return a claim of it that is to be placed."""
+        return Incoming(claim=claim, rank=self.rank, replaces_any=self.replaces_any, value=self.value)
+
+
 class Folding:
     """
     The state of one fold. Give it each commit in order, then read `lines` and `reached`.
@@ -50,12 +69,12 @@ class Folding:
         self._reader = reader
         self._cells = cells
         self._shelf = Shelf(cells)
-        self._nearby = Nearby(reader, cells)
         self._settler = Settler(self._shelf, reader.keys, self._digest)
         self._clouded: set[Key] = set()
         self._buried: set[Key] = set()
         self._claims: dict[str, Claim] = {}
         self._on_key: dict[Key, list[Claim]] = defaultdict(list)
+        self._nearby = Nearby(reader, cells, claims=self._claims, on_key=self._on_key)
         self._worlds: dict[Key, World] = {}
         self._identity_claims: list[Claim] = []
         self._merges = NO_MERGES
@@ -64,7 +83,7 @@ class Folding:
         self._normal_of: dict[tuple[str, str], str] = {}
         self._digest_of: dict[str, str] = {}
         self._around: dict[int, OnLine] = {}
-        self._rank_of: dict[tuple[str, str, str], tuple[int, bool]] = {}
+        self._heard_of: dict[tuple[Key, str, str, Stance, str | None], _Heard] = {}
         self._paired: set[str] = set()
         self._beneath: set[Key] = set()
 
@@ -87,7 +106,7 @@ class Folding:
     def register(self, contract: RelationContract) -> None:
         """Take in a contract of a relation that nothing was claimed on yet."""
         self.contracts = self.contracts.with_registered([contract])
-        for known in (self._of_relation, self._normal_of, self._rank_of, self._around):
+        for known in (self._of_relation, self._normal_of, self._heard_of, self._around):
             known.clear()
         # What was replayed so far knows the contracts of before.
         self._worlds.clear()
@@ -118,7 +137,6 @@ class Folding:
 
     def _take(self, claim: Claim, keys: Iterable[Key]) -> None:
         self._claims[claim.claim_id] = claim
-        self._nearby.note(claim)
         for key in keys:
             self._on_key[key].append(claim)
             if claim.stance == Stance.CORRECT or (claim.stance == Stance.END and claim.value is None):
@@ -147,10 +165,10 @@ class Folding:
         return await self._all_keys_of(moved, touched)
 
     def _is_about_identity(self, claim: Claim) -> bool:
-        keys = self.reached.get(claim)
-        if claim.relation != NO_KEY:
-            keys = keys | {(claim.entity, claim.relation)}
-        return any(key[1] in IDENTITY or key in self._beneath for key in keys)
+        own = (claim.entity, claim.relation)
+        if claim.relation in IDENTITY or (claim.relation != NO_KEY and own in self._beneath):
+            return True
+        return any(key[1] in IDENTITY or key in self._beneath for key in self.reached.get(claim))
 
     async def _all_keys_of(self, entities: set[str], touched: dict[Key, list[Claim]]) -> set[Key]:
         """Return every key of these entities, and of any entity on relations whose values are entities."""
@@ -169,6 +187,7 @@ class Folding:
         self._merges = identity_of(self._identity_claims, self.contracts)
         self._normals = Normals(self._merges.identity.root)
         self._normal_of.clear()
+        self._heard_of.clear()
         self._paired = names_paired(self._identity_claims)
         self._beneath = {(claim.entity, claim.relation) for claim in self._identity_claims}
 
@@ -190,35 +209,49 @@ class Folding:
         return all(self._place(key, contract, claim, commit) for claim in claims)
 
     def _place(self, key: Key, contract: RelationContract, claim: Claim, commit: int) -> bool:
-        is_many = contract.cardinality == Cardinality.MANY
-        part = self._part_of(claim, contract)
-        if part is None or (claim.value is not None and is_wrong(self._normal(claim, contract))):
+        heard = self._heard(key, contract, claim)
+        if heard.part is None:
             return False
-        if self._shelf.get(key, part) is None and (
-            not self._shelf.is_known(key, part) or (is_many and key in self._clouded)
-        ):
-            return False
-        line = self._shelf.line(key, part)
+        line = self._shelf.get(key, heard.part)
+        if line is None:
+            is_many = contract.cardinality == Cardinality.MANY
+            if not self._shelf.is_known(key, heard.part) or (is_many and key in self._clouded):
+                return False
+            line = self._shelf.line(key, heard.part)
         around = self._around.get(id(line))
         if around is None:
-            around = self._around[id(line)] = OnLine(
-                nearby=self._nearby,
-                line=line,
-                normal=lambda other: self._normal(other, contract),
-                part_of=self._stored_part if is_many else None,
-                digest=self._digest,
-            )
-        return place(line, self._incoming(key, contract, claim), commit, around)
+            around = self._around[id(line)] = self._on_line(line, contract)
+        return place(line, heard.incoming(claim), commit, around)
 
-    def _incoming(self, key: Key, contract: RelationContract, claim: Claim) -> Incoming:
+    def _on_line(self, line: Line, contract: RelationContract) -> OnLine:
+        return OnLine(
+            nearby=self._nearby,
+            line=line,
+            normal=lambda other: self._normal(other, contract),
+            part_of=self._stored_part if contract.cardinality == Cardinality.MANY else None,
+            digest=self._digest,
+        )
+
+    def _heard(self, key: Key, contract: RelationContract, claim: Claim) -> _Heard:
+        """Return what every claim of this value by this source comes to on the key."""
+        if not (claim.value is None or isinstance(claim.value, str)):
+            # One and true are equal to a dictionary, and not here.
+            return self._heard_anew(key, contract, claim)
+        name = (key, claim.source.actor_id, claim.source.actor_class, claim.stance, claim.value)
+        found = self._heard_of.get(name)
+        if found is None:
+            found = self._heard_of[name] = self._heard_anew(key, contract, claim)
+        return found
+
+    def _heard_anew(self, key: Key, contract: RelationContract, claim: Claim) -> _Heard:
         source_class = class_of(claim.source, entity=key[0], relation=key[1], identity=self._merges.identity)
-        rank, any_rule = self._rank(contract, claim.source.actor_id, source_class)
-        value = ENDED if claim.stance == Stance.END else self._normal(claim, contract)
-        return Incoming(
-            claim=claim,
+        rank, any_rule = rank_and_rule(contract, actor_id=claim.source.actor_id, source_class=source_class)
+        normal = None if claim.value is None else self._normal(claim, contract)
+        return _Heard(
+            part=None if normal is not None and is_wrong(normal) else self._part_of(claim, contract),
             rank=rank,
             replaces_any=any_rule and not contract.conflict_window,
-            value=self._digest(value),
+            value=self._digest(ENDED if claim.stance == Stance.END or normal is None else normal),
         )
 
     def _part_of(self, claim: Claim, contract: RelationContract) -> str | None:
@@ -238,14 +271,6 @@ class Folding:
         found = self._of_relation.get(relation)
         if found is None:
             found = self._of_relation[relation] = self.contracts.of(relation)
-        return found
-
-    def _rank(self, contract: RelationContract, actor_id: str, source_class: str) -> tuple[int, bool]:
-        name = (contract.relation, actor_id, source_class)
-        found = self._rank_of.get(name)
-        if found is None:
-            found = rank_and_rule(contract, actor_id=actor_id, source_class=source_class)
-            self._rank_of[name] = found
         return found
 
     def _normal(self, claim: Claim, contract: RelationContract) -> str:
@@ -364,6 +389,6 @@ class Folding:
             is_state = claim.validity.kind == ValidityKind.SINCE
             if is_state and start >= line.tail.latest and earliest >= line.tail.first:
                 continue
-            incoming = self._incoming(key, self._contract(key[1]), claim)
+            incoming = self._heard(key, self._contract(key[1]), claim).incoming(claim)
             if line.tail.takes(incoming) and (line.tail.is_open if is_state else line.tail.is_even):
                 yield Late(line=line, incoming=incoming)

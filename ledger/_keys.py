@@ -44,6 +44,8 @@ class _Mac:
     __slots__ = ("_inner", "_outer")
 
     def __init__(self, key: bytes) -> None:
+        # A longer key would have to be hashed first; none is.
+        assert len(key) <= _BLOCK_BYTES
         block = key.ljust(_BLOCK_BYTES, b"\0")
         self._inner = hashlib.sha256(block.translate(_INNER_PAD))
         self._outer = hashlib.sha256(block.translate(_OUTER_PAD))
@@ -57,8 +59,12 @@ class _Mac:
 
     def digest(self, *parts: bytes) -> bytes:
         """Return the digest of these parts, each framed, after those that stand first."""
+        return self.digest_of(framed(*parts))
+
+    def digest_of(self, frame: bytes) -> bytes:
+        """Return the digest of parts that are framed already."""
         inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(framed(*parts))
+        inner.update(frame)
         outer.update(inner.digest())
         return outer.digest()
 
@@ -123,7 +129,7 @@ class TenantKeys:
 
     def digest(self, data: bytes) -> bytes:
         """Return a digest (32 bytes) keyed with the tenant's digest key."""
-        return self._plain_digests.digest(data)
+        return self._plain_digests.digest_of(len(data).to_bytes(8, "big") + data)
 
     def digest_of(self, purpose: str, *parts: bytes) -> bytes:
         """Return a keyed digest of several parts, which no other purpose can produce."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ledger._chains import Coverage
 from ledger._decide import State
@@ -26,6 +26,11 @@ class Cell:
     segment: Segment
     known_from: int
     known_to: int | None
+
+    def until(self, commit: int) -> Cell:
+        """Return it closed by a commit."""
+        # Twice as fast as the library's `replace`, and each state that comes closes one.
+        return Cell(cell_id=self.cell_id, segment=self.segment, known_from=self.known_from, known_to=commit)
 
 
 class NotReadError(Exception):
@@ -81,14 +86,14 @@ class Line:
         assert self.knows(start, end)
         self.blank = False
         old = self._touching(start, end)
-        outer = [replace(one, end=start) for one in old if one.start < start < one.end]
+        outer = [one._replace(end=start) for one in old if one.start < start < one.end]
         outer += [one for one in old if one.end == start or one.start == end]
-        outer += [replace(one, start=end) for one in old if one.start < end < one.end]
+        outer += [one._replace(start=end) for one in old if one.start < end < one.end]
         wanted: list[Segment] = []
         for one in sorted([*outer, *segments], key=_start):
             last = wanted[-1] if wanted else None
             if last is not None and (last.end, last.state, last.claims) == (one.start, one.state, one.claims):
-                wanted[-1] = replace(last, end=one.end)
+                wanted[-1] = last._replace(end=one.end)
             else:
                 wanted.append(one)
         kept = set(wanted)
@@ -154,7 +159,7 @@ class Line:
         elif cell.cell_id is not None:
             del self.closed[cell.cell_id]
         elif cell.known_from < commit:
-            self.passed.remove(replace(cell, known_to=commit))
+            self.passed.remove(cell.until(commit))
         self.cells[segment] = cell
         insort(self._ordered, segment, key=_start)
 
@@ -165,9 +170,9 @@ class Line:
         del self._ordered[bisect_left(self._ordered, segment.start, key=_start)]
         self._just_closed[segment] = cell
         if cell.cell_id is not None:
-            self.closed[cell.cell_id] = replace(cell, known_to=commit)
+            self.closed[cell.cell_id] = cell.until(commit)
         elif cell.known_from < commit:
-            self.passed.append(replace(cell, known_to=commit))
+            self.passed.append(cell.until(commit))
 
 
 def _start(segment: Segment) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
+from itertools import islice
 from typing import Final, TypeAlias
 
 from contracts.claims import Claim, ValidityKind
@@ -47,21 +48,28 @@ class Late:
 
 
 class Nearby:
-    """Read by `read`, and filled with the fold's own claims by `note`."""
+    """
+    What `read` read, beside the claims of the fold itself.
 
-    def __init__(self, reader: Reader, cells: Cells) -> None:
+    `claims` are those by id, `on_key` by each key that they bear on: both grow as it goes on.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        cells: Cells,
+        *,
+        claims: Mapping[str, Claim],
+        on_key: Mapping[Key, Sequence[Claim]],
+    ) -> None:
         self._reader = reader
         self._cells = cells
-        self._claims: dict[str, Claim] = {}
+        self._said = claims
+        self._said_on = on_key
+        self._stored: dict[str, Claim] = {}
         self._after: dict[tuple[Key, int], Sequence[Claim]] = {}
         self._own: dict[Key, list[tuple[Order, Claim]]] = defaultdict(list)
-        self._unsorted: dict[Key, list[Claim]] = defaultdict(list)
-
-    def note(self, claim: Claim) -> None:
-        """Take in a claim of the fold."""
-        self._claims[claim.claim_id] = claim
-        # Few keys of a fold are ever asked for what was said on them.
-        self._unsorted[claim.entity, claim.relation].append(claim)
+        self._sorted_to: dict[Key, int] = {}
 
     def claim(self, claim_id: str) -> Claim:
         """
@@ -70,9 +78,10 @@ class Nearby:
         Raises:
             NotReadError: It was not read.
         """
-        if claim_id not in self._claims:
+        found = self._said.get(claim_id) or self._stored.get(claim_id)
+        if found is None:
             raise NotReadError
-        return self._claims[claim_id]
+        return found
 
     def states_after(self, line: Line, start: int, by: Claim) -> Iterator[Claim]:
         """
@@ -99,12 +108,13 @@ class Nearby:
             raise NotReadError
 
     def _sorted(self, key: Key) -> list[tuple[Order, Claim]]:
-        """Return the fold's own states on a key, in order."""
-        own = self._own[key]
-        for claim in self._unsorted.pop(key, ()):
+        """Return the fold's own states on a key, in order: few keys are ever asked for them."""
+        own, said = self._own[key], self._said_on.get(key, ())
+        for claim in islice(said, self._sorted_to.get(key, 0), None):
             start = state_start(claim)
             if start is not None:
                 insort(own, (_order(start, claim), claim), key=_first)
+        self._sorted_to[key] = len(said)
         return own
 
     async def read(self, late: Sequence[Late]) -> None:
@@ -134,7 +144,7 @@ class Nearby:
                 ((key, start), states) for (key, start, _), states in zip(ordered, found, strict=True)
             )
         names = {name for line in among.values() for segment in line.cells for name in segment.claims}
-        self._claims.update(await self._reader.by_id(names))
+        self._stored.update(await self._reader.by_id(names))
 
     async def _read_cells(self, stretches: Sequence[tuple[Line, int, int]]) -> None:
         if not stretches:

@@ -35,8 +35,8 @@ def clipped(cells: Iterable[Cell], start: int, end: int) -> list[Cell]:
     return [
         replace(
             cell,
-            segment=replace(
-                cell.segment, start=max(start, cell.segment.start), end=min(end, cell.segment.end)
+            segment=cell.segment._replace(
+                start=max(start, cell.segment.start), end=min(end, cell.segment.end)
             ),
         )
         for cell in cells
@@ -65,7 +65,7 @@ def _areas_alike(cells: Sequence[Cell]) -> list[Cell]:
     return [
         Cell(
             cell_id=None,
-            segment=replace(segment, start=start, end=end),
+            segment=segment._replace(start=start, end=end),
             known_from=since,
             known_to=until,
         )

@@ -10,8 +10,8 @@ import json
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Self
 
 from contracts.claims import DERIVED, Claim, ValidityKind
 from contracts.events import Stance
@@ -66,8 +66,7 @@ def only_says(claim: Claim, *, may_end_value: bool) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
+class Tail(NamedTuple):
     """
     What the claims of a line have in common where a plain one more can be decided by it.
 
@@ -95,19 +94,12 @@ class Tail:
 
     def stored(self) -> bytes:
         """Return it as a column; what is last there is asked for in SQL."""
-        return canonical([
-            self.rank, self.same_actor, self.first, self.top_first, self.latest, self.value, self.is_even,
-            self.is_open, self.is_plain,
-        ])  # fmt: skip
+        return canonical(list(self))
 
     @classmethod
     def read(cls, stored: bytes) -> Self:
         """Return it from a column."""
-        rank, same_actor, first, top_first, latest, value, is_even, is_open, is_plain = json.loads(stored)
-        return cls(
-            rank=rank, same_actor=same_actor, first=first, top_first=top_first, latest=latest, value=value,
-            is_even=is_even, is_open=is_open, is_plain=is_plain,
-        )  # fmt: skip
+        return cls(*json.loads(stored))
 
     @classmethod
     def of_first(cls, incoming: Incoming) -> Self:
@@ -152,7 +144,7 @@ class Tail:
         """Return it with a claim of a lower rank more, that begins where a higher one stands for good."""
         start, end, _ = incoming.extent
         latest = max(self.latest, start if incoming.is_state else end)
-        return replace(self, latest=latest, is_even=False, is_open=False, is_plain=False)
+        return self._replace(latest=latest, is_even=False, is_open=False, is_plain=False)
 
 
 class TailBasis:

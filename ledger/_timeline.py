@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from ledger._decide import Standing, State, Verdict, judge, judge_as_if, verdict_at
 from ledger._entries import Entry
 from ledger._intervals import FOREVER, NEVER, Intervals, bounds, union
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Segment:
+class Segment(NamedTuple):
     """`[start, end)` in microseconds, and what stands there: claim ids as hex, one a value."""
 
     start: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from contracts.events import Event, EventDraft
 from contracts.times import KnownAt, Precision, parse_term
-from ledger._claims import micros, row_of
+from ledger._claims import canonical, claim_of, micros, row_of
 from ledger._court import court_of
 from ledger._reading import claims_of
 from ledger._relations import Contracts
@@ -154,7 +155,9 @@ def test_whatever_is_accepted_can_be_folded(form):
     last = micros(parse_term("9998-12-31T00:00:00Z", field="last").first)
     court = court_of(found, Contracts(registered={}))
     for one in found:
-        row_of(one, tenant="t", keys=Plain())
+        row = row_of(one, tenant="t", keys=Plain())
+        assert row["body"] == canonical(json.loads(row["body"]))
+        assert claim_of(row, keys=Plain()) == one
         for edge in (one.validity.start, one.validity.end, one.validity.earliest):
             assert edge is None or edge <= datetime(9999, 1, 2, tzinfo=UTC)
     for entity, relation in [("a", "r"), ("b", "r"), ("a", "same_as"), ("a", "lives_in")]:

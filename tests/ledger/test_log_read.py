@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from datetime import UTC, datetime
 from typing import Any
 
@@ -116,6 +117,17 @@ def test_a_wrapped_key_opens_for_what_it_was_made_for_and_nothing_else():
     assert keys.open_key("ev_1", wrapped).digest(b"a") == key.digest(b"a")
     with pytest.raises(IntegrityFault):
         keys.open_key("ev_2", wrapped)
+
+
+@pytest.mark.parametrize(
+    "parts", [(b"",), (b"x",), (b"a", b"bc"), (b"ab", b"c"), (b"long" * 100, b"er" * 50)]
+)
+def test_a_digest_is_the_keyed_hash_of_the_library(parts):
+    keys = TenantKeys(tenant="t", _wrapping_key=b"w" * 32, _digest_key=b"d" * 32)
+    framed = b"".join(len(part).to_bytes(8, "big") + part for part in (b"seal", b"table", *parts))
+    assert keys.seal("table", *parts) == hmac.digest(b"d" * 32, framed, "sha256")
+    one = b"".join(len(part).to_bytes(8, "big") + part for part in (b"digest", parts[0]))
+    assert keys.digest(parts[0]) == hmac.digest(b"d" * 32, one, "sha256")
 
 
 def test_another_tenants_keys_open_nothing():
