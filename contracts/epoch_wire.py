@@ -53,16 +53,18 @@ class RegisteredAnswer(ContractAnswer):
     """
     The contract that decides a relation from then on, in which epoch.
 
-    `building` says that this one is to come: until it serves, the contract of before decides.
+    `building` says that this one is to come: until it serves, the contract of before decides. `unchanged`
+    that it was the relation's contract already, and nothing was written.
     """
 
     epoch: int
     building: bool
+    unchanged: bool
 
     @classmethod
-    def of_epoch(cls, contract: ContractAnswer, *, epoch: int, building: bool) -> Self:
+    def of_epoch(cls, contract: ContractAnswer, *, epoch: int, building: bool, unchanged: bool) -> Self:
         """Return a contract with its epoch."""
-        return cls(**dict(contract), epoch=epoch, building=building)
+        return cls(**dict(contract), epoch=epoch, building=building, unchanged=unchanged)
 
     def is_of(self, contract: RelationContract) -> bool:
         """Whether this is that contract, registered."""

@@ -198,7 +198,11 @@ def diff(
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
-    """Show what changed in what was known, from one view to another (the newest), and by which events."""
+    """
+    Show what changed in what was known, from one view to another (the newest), and by which events.
+
+    Where nothing is said of the first view: all that came.
+    """
     before = read_view(
         valid_at=before_valid_at, known_at=before_known_at, generation=before_generation, min_commit=None
     )
@@ -217,7 +221,7 @@ def diff(
         print_json(answer)
         return EXIT_OK
     for change in answer.changes:
-        _print_change(change)
+        _print_change(change, instants=answer.instants)
     if answer.next_line is not None:
         print_line(f"  more with --from-line {answer.next_line}")
     _print_cut(answer.truncated)
@@ -239,10 +243,10 @@ async def _diff(
         return await _reads.diff(plane, tenant, before, after, _reads.DiffWanted(**wanted))
 
 
-def _print_change(change: ChangeAnswer) -> None:
-    where = "at the instants"
-    if change.valid_from is not None or change.valid_to is not None:
-        where = f"{change.valid_from or OPEN_START} to {change.valid_to or OPEN_END}"
+def _print_change(change: ChangeAnswer, *, instants: bool) -> None:
+    where = f"{change.valid_from or OPEN_START} to {change.valid_to or OPEN_END}"
+    if instants:
+        where = "at the instants"
     print_line(f"  {change.entity} {change.relation}  {where}")
     print_line(f"    was  {_stands(change.before)}")
     print_line(f"    is   {_stands(change.after)}")

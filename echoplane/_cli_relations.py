@@ -72,7 +72,8 @@ def register_relation(
     if json:
         print_json(answer)
     elif in_force:
-        print_line(f"{answer.relation}: registered in epoch {answer.epoch}, {_words(answer)}")
+        what = "unchanged" if answer.unchanged else "registered"
+        print_line(f"{answer.relation}: {what} in epoch {answer.epoch}, {_words(answer)}")
     else:
         print_line(f"{answer.relation}: NOT registered, a claim on it came first; {_words(answer)}")
     return EXIT_OK if in_force else EXIT_VERDICT_FALSE

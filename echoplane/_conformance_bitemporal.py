@@ -168,7 +168,7 @@ class BitemporalCase:
         if "system" in transaction and ledger.recorded_at and reading <= ledger.recorded_at[-1]:
             # A ledger never goes back; told at this reading it would say that it knew it later.
             raise BadRequest(field="system", reason="is not after the last commit")
-        erased = {op["key"]: number for number, op in enumerate(ops) if op["op"] == "erase"}
+        erased = {need(op, "key"): number for number, op in enumerate(ops) if op["op"] == "erase"}
         told = [(number, op) for number, op in enumerate(ops) if op["op"] != "erase"]
         # What this very transaction erases again is told first, then erased, then the rest is told.
         groups = (

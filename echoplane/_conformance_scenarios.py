@@ -65,7 +65,7 @@ def contracts_of(scenario: Fields) -> list[RelationContract]:
         ValidationError: A value is none that a contract can have.
     """
     given: Mapping[str, Fields] = scenario.get("relations", {})
-    events = [event for commit in scenario["commits"] for event in commit["events"]]
+    events = [event for commit in scenario["commits"] for event in need(commit, "events")]
     used = {claim["key"][1] for event in events for claim in event.get("claims", ()) if "key" in claim}
     contracts = [_contract(name, given.get(name, {})) for name in sorted((used | given.keys()) - IDENTITY)]
     return [one for one in contracts if one.relation in given or one != usual_contract(one.relation)]
@@ -154,10 +154,11 @@ class Scenario:
     async def tell(self, ledger: CaseLedger) -> list[tuple[str, Sides]]:
         """See `Case`."""
         wrong: list[tuple[str, Sides]] = []
+        for number, commit in enumerate(self.commits):
+            _check_commit(commit, f"commits[{number}]")
         readings = [instant(need(commit, "recorded_at"), field="recorded_at") for commit in self.commits]
         await ledger.register(contracts_of(self.form), before=min(readings, default=ledger.clock.now))
         for number, (commit, reading) in enumerate(zip(self.commits, readings, strict=True)):
-            only(commit, _COMMIT_FIELDS)
             expected = "refused" if commit.get("refused", False) else "accepted"
             head = await ledger.head()
             try:
@@ -198,6 +199,20 @@ class Scenario:
             {name: _in_order(found.get(name)) for name in expected},
             whole=found,
         )
+
+
+def _check_commit(commit: Fields, where: str) -> None:
+    """
+    Refuse a commit of another shape.
+
+    Raises:
+        BadRequest: A field is unknown or missing.
+    """
+    try:
+        only(commit, _COMMIT_FIELDS)
+        need(commit, "events")
+    except BadRequest as error:
+        raise BadRequest(field=f"{where}.{error.field}", reason=error.reason) from error
 
 
 def _steps(ledger: CaseLedger, events: Iterable[Fields]) -> tuple[list[Step], list[list[str]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import BadRequest
@@ -44,7 +44,7 @@ def add_relations(router: APIRouter, plane: Plane) -> None:
         dependencies=[Depends(no_parameters)],
         openapi_extra=json_body(ContractRequest),
     )
-    async def register(tenant: str, request: Request) -> RegisteredAnswer:
+    async def register(tenant: str, request: Request, response: Response) -> RegisteredAnswer:
         """Register how claims on a relation are decided; once some are, that takes a new epoch."""
         await authorized(plane, request, tenant, Right.ADMIN)
         body = await read_body(request, ContractRequest, bytes_max=CONTRACT_BYTES_MAX)
@@ -52,4 +52,6 @@ def add_relations(router: APIRouter, plane: Plane) -> None:
         answer = await plane.register_contract(tenant, contract, new_epoch=body.new_epoch)
         if not answer.is_of(contract):
             raise BadRequest(field="relation", reason="a claim on it came first: it is passed over")
+        if answer.unchanged:
+            response.status_code = 200
         return answer

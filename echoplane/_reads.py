@@ -148,7 +148,11 @@ async def diff(
 ) -> DiffAnswer:
     # The later one first: where its commit is waited for, the other is there too.
     later = await _pinned(plane, tenant, after)
-    earlier = await _pinned(plane, tenant, before)
+    if before == NEWEST and not wanted.at_instants:
+        # Of the first view nothing is said: from the empty ledger on, so all that came.
+        earlier = replace(later, cut=0)
+    else:
+        earlier = await _pinned(plane, tenant, before)
     async with plane.database.snapshot(tenant) as conn:
         keys = await ledger_log.tenant_keys(plane.database, tenant, conn)
         found = await ledger_resolve.diff(

@@ -204,7 +204,12 @@ class Plane:
         answer = ContractAnswer.of(contract, registered=True)
         if not registered.building:
             answer = await self.contract(tenant, contract.relation)
-        return RegisteredAnswer.of_epoch(answer, epoch=registered.epoch, building=registered.building)
+        return RegisteredAnswer.of_epoch(
+            answer,
+            epoch=registered.epoch,
+            building=registered.building,
+            unchanged=registered.receipt.repeated,
+        )
 
     async def contract(self, tenant: str, relation: str) -> ContractAnswer:
         """Return the contract that decides a relation once everything in the log is folded."""

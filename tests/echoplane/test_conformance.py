@@ -141,6 +141,28 @@ async def test_a_case_that_cannot_be_told_agrees_with_nothing(run):
     assert answer.mismatched == len(mismatches) == 1
 
 
+@pytest.mark.parametrize(
+    ("commit", "field"),
+    [
+        ({"recorded_at": "2026-01-01T00:00:00Z", "event": []}, "commits[0].event"),
+        ({"recorded_at": "2026-01-01T00:00:00Z"}, "commits[0].events"),
+    ],
+)
+async def test_a_misspelt_field_of_a_commit_is_named(run, commit, field):
+    _, (mismatch,) = await run(scenario(commits=[commit]))
+
+    assert mismatch.error.startswith(f"{field}: ")
+
+
+async def test_a_transaction_without_a_key_names_what_is_missing(run):
+    transaction = {"system": "2026-01-01T00:00:00Z", "ops": [{"op": "erase"}], "status": "committed"}
+    case = {"id": "b", "transactions": [transaction], "queries": [{"kind": "system_times", "expect": []}]}
+
+    _, mismatches = await run({"schema": "bitemporal-cases/1", "cases": [case]})
+
+    assert "key: is missing" in str(mismatches[0].found)
+
+
 async def test_a_clock_that_no_ledger_can_have_is_an_error_of_its_case_and_the_next_is_run(run):
     early = scenario(commits=[{"recorded_at": "0001-01-01T00:00:00Z", "events": []}])["scenarios"]
 

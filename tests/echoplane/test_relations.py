@@ -55,6 +55,14 @@ async def registered(client, folding):
     return response
 
 
+async def test_the_same_contract_again_is_unchanged(client, registered):
+    again = await client.post("/v1/lab/relations", json=RANGE)
+    other = await client.post("/v1/lab/relations", json={"relation": "hops", "value_type": "number"})
+
+    assert (registered.json()["unchanged"], other.json()["unchanged"]) == (False, False)
+    assert (again.status_code, again.json()["unchanged"], other.status_code) == (200, True, 201)
+
+
 async def test_a_contract_is_registered_listed_and_shown(client, registered):
     shown_one = ContractAnswer.model_validate_json((await client.get("/v1/lab/relations/range")).content)
     listed = ContractsAnswer.model_validate_json((await client.get("/v1/lab/relations")).content)
@@ -119,7 +127,7 @@ async def test_registering_needs_admin_and_reading_needs_ask(client, plane, regi
         assert await call(Right.ASK, "GET", path) == 200
         assert await call(Right.EMIT, "GET", path) == 403
     assert await call(Right.ASK, "POST", "/v1/lab/relations", json=RANGE) == 403
-    assert await call(Right.ADMIN, "POST", "/v1/lab/relations", json=RANGE) == 201
+    assert await call(Right.ADMIN, "POST", "/v1/lab/relations", json=RANGE | {"relation": "reach"}) == 201
 
 
 async def test_a_wrong_value_is_refused_and_its_content_is_not_said(client, registered):

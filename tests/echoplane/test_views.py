@@ -172,6 +172,15 @@ async def test_taking_a_name_away_needs_more_than_asking(client, plane, home):
     assert (await client.delete("/v1/home/views/mine", headers=headers)).status_code == 403
 
 
+async def test_a_difference_from_nothing_is_all_that_came(client, home):
+    response = await client.get("/v1/home/diff?entity=Ann&relation=lives_in")
+
+    answer = DiffAnswer.model_validate_json(response.content)
+    assert answer.before.cut == 0
+    assert [change.before.state for change in answer.changes] == ["nothing"] * len(answer.changes)
+    assert {value for change in answer.changes for value in change.after.values} == {"Lyon", "Ghent"}
+
+
 async def test_a_history_in_its_three_shapes(client, home):
     async def read(more):
         response = await client.get(f"/v1/home/history?entity=Ann&relation=lives_in{more}")
