@@ -47,6 +47,7 @@ class Digester(Protocol):
         """Return the keyed digest of `data`."""
         ...
 
+
 COLUMNS: Final = (
     "claim_id", "position", "ordinal", "commit", "event_id", "entity", "relation", "stance", "body",
 )  # fmt: skip
@@ -163,7 +164,7 @@ def told_of(columns: Sequence[Any]) -> Told:
     """Return the claim of a row whose seal was checked; `columns` are those of `COLUMNS`."""
     claim_id, position, ordinal, commit, event_id, entity, relation, stance, body = columns
     # Canonical JSON: ASCII, and nothing around it.
-    said = _DECODE(bytes(body).decode("ascii"))[0]
+    said = _DECODE(str(body, "ascii"))[0]
     return Told(position, ordinal, claim_id, commit, event_id, entity, relation, stance, said)
 
 

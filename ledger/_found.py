@@ -6,7 +6,6 @@ However long a key's history is, as much is read of it: see `echoplane_found` in
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -146,7 +145,9 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
                 case kind:
                     setattr(one, kind, claims_in(row, key, reader.keys, epoch=reader.epoch))
         for one in found:
-            one.counts = one.counts or Counter(cell.segment.state for cell in one.cells.values())
+            if not one.counts:
+                for cell in one.cells.values():
+                    one.counts[cell.segment.state] = one.counts.get(cell.segment.state, 0) + 1
             _check_named(one)
     return (
         Stand(contracts=stand.seal, has_identity=bool(stand.amount), has_tombstones=bool(stand.known_to)),

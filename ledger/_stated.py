@@ -51,11 +51,12 @@ def states_answer(found: Found, key: Key, view: View, ground: Ground) -> KeyReso
     if not _are_alike([*told, first] if is_long else told, key, contract):
         return None
     at = micros(view.valid_at)
-    present = [one for one in told if start_of(one) <= at]
+    present = [one for one in told if one.said[1][1] <= at]
+    form = normal_form(first.value, contract)
     if is_long:
-        carriers, superseded = _sure(present, first, contract, own_from=found.own_from)
+        carriers, superseded = _sure(present, first, form, contract, own_from=found.own_from)
     else:
-        carriers, superseded = _last_run(present, contract)
+        carriers, superseded = _last_run(present, form, contract)
         if not carriers or carriers[0] is not first:
             return None
     latest = max(carriers, key=order_of)
@@ -64,7 +65,7 @@ def states_answer(found: Found, key: Key, view: View, ground: Ground) -> KeyReso
         listed = [first, *listed[1:]]
     resolution = Resolved(
         value=latest.value,
-        form=normal_form(first.value, contract),
+        form=form,
         claims=Claims(listed, epoch=view.epoch),
         superseded=Claims(sorted(superseded)[-LISTED_CLAIMS_MAX:], epoch=view.epoch),
         count_identity=None,
@@ -132,24 +133,19 @@ def _are_alike(told: Iterable[Told], key: Key, contract: RelationContract) -> bo
     )
 
 
-def _last_run(present: Sequence[Told], contract: RelationContract) -> tuple[list[Told], list[Told]]:
-    """
-    Return, in their order, the last state with those before it that say the same, and what they replaced.
-
-    There is no run where it says that something ended.
-    """
-    ordered = sorted(present, key=order_of)
-    if not ordered or ordered[-1].stance == _END:
-        return [], ordered
-    last = ordered[-1].value
-    begins = len(ordered) - 1
-    while begins and _says(ordered[begins - 1], last, contract):
+def _last_run(
+    present: Sequence[Told], form: str, contract: RelationContract
+) -> tuple[list[Told], list[Told]]:
+    """Return, in their order, the last states that say one value, and what they replaced."""
+    ordered = [one for _, one in sorted([(one.said[1][1], one) for one in present])]
+    begins = len(ordered)
+    while begins and _says(ordered[begins - 1], form, contract):
         begins -= 1
     return ordered[begins:], ordered[:begins]
 
 
 def _sure(
-    present: Sequence[Told], first: Told, contract: RelationContract, *, own_from: int
+    present: Sequence[Told], first: Told, form: str, contract: RelationContract, *, own_from: int
 ) -> tuple[list[Told], list[Told]]:
     """
     Return what carries the value of the first state that does, and what was superseded.
@@ -161,19 +157,15 @@ def _sure(
     for one in present:
         if one is first:
             continue
-        if not _says(one, first.value, contract):
+        if not _says(one, form, contract):
             superseded.append(one)
         elif order_of(one) > order_of(first) and (one > first or one.position >= own_from):
             carriers.append(one)
     return carriers, superseded
 
 
-def _says(told: Told, value: object, contract: RelationContract) -> bool:
-    if told.stance == _END:
-        return False
-    if isinstance(value, str) and told.value == value:
-        return True
-    return normal_form(told.value, contract) == normal_form(value, contract)
+def _says(told: Told, form: str, contract: RelationContract) -> bool:
+    return told.stance != _END and normal_form(told.value, contract) == form
 
 
 def start_of(told: Told) -> int:

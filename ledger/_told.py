@@ -91,9 +91,9 @@ def claims_in(row: Any, key: Key, keys: TenantKeys, *, epoch: int) -> Claims:  #
         strict=False,
     )
     found = []
+    tenant, digest, is_same = keys.tenant, keys.digest, hmac.compare_digest
     for one, seal in zip(columns, row.seals, strict=True):
-        message = sealed_message(one, tenant=keys.tenant, epoch=epoch)
-        if not hmac.compare_digest(keys.digest(message), seal):
+        if not is_same(digest(sealed_message(one, tenant=tenant, epoch=epoch)), seal):
             raise IntegrityFault(what=f"the seal of claim {one[1]}#{one[2]}")
         found.append(told_of(one))
     found.sort()

@@ -62,6 +62,9 @@ NORMALIZERS: Final[Mapping[str, Callable[[str], str]]] = {
 """By name, as contracts call them: `words` also folds runs of white space into one space."""
 
 
+# Made once: `json.dumps` makes one each time, which takes longer than the form of most values.
+_ENCODE: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
 _WRONG: Final = "!"
 """What the form of a value begins with that is none of its relation's type: no JSON does."""
 
@@ -141,7 +144,7 @@ def _place_form(place: str | Point, normalizer: str) -> str:
 
 
 def _form(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return _ENCODE(value)
 
 
 class Normals:

@@ -1,0 +1,144 @@
+"""Keys on which states alone were said are answered in one pass as they are by the court and by excerpts."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.claims import SENSOR
+from contracts.relations import OTHERS, Supersession
+from contracts.times import KnownAt, ValidAt
+from contracts.views import View
+from ledger import _deciding, _found
+from ledger._claims import COLUMNS, micros, row_of, told_of
+from ledger._court import court_of
+from ledger._deciding import decide_alone
+from ledger._excerpt import NotSureError
+from ledger._found import Found
+from ledger._ground import Ground
+from ledger._identity import NO_MERGES
+from ledger._keys import TenantKeys
+from ledger._lines import Cell
+from ledger._relations import Contracts, unregistered
+from ledger._stated import states_answer
+from ledger._timeline import Segment, claims_of_cell
+from ledger._told import Claims
+from tests.ledger.random_logs import VALUES, claims_in, days, instant, instants_of
+from tests.ledger.test_fold import QUICK
+
+KEY = ("ann", "home")
+KEYS = TenantKeys(tenant="acme", _wrapping_key=b"w" * 32, _digest_key=b"d" * 32)
+ANY = ((SENSOR, Supersession.ANY), (OTHERS, Supersession.ANY))
+CONTRACTS = [
+    unregistered("home"),
+    replace(unregistered("home"), supersession=ANY),
+    replace(unregistered("home"), supersession=ANY, conflict_window=timedelta(days=3)),
+    replace(unregistered("home"), authority=((OTHERS,),), normalizer="casefold"),
+]
+ACTORS = [("ann", "user"), ("bob", "user"), ("bob", "sensor"), ("eve", "sensor")]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[list[dict]]:
+    """Commits of one claim each: states nearly all, by one source most of the time."""
+    actors = draw(st.sampled_from([ACTORS, ACTORS[:2], ACTORS[2:], *([actor] for actor in ACTORS)]))
+    commits = []
+    for number in range(draw(st.integers(1, 8))):
+        kind = draw(st.integers(0, 40))
+        claim = {"entity": KEY[0], "relation": KEY[1], "value": draw(st.sampled_from(["a", " a ", "b", "B"]))}
+        claim["stance"] = {21: "end", 22: "end", 23: "dispute"}.get(kind, "assert")
+        if kind == 22:
+            del claim["value"]
+        if kind == 24:
+            claim["valid"] = {"from": instant(draw(days)), "to": instant(40)}
+        elif draw(st.integers(0, 3)):
+            claim["valid"] = {"since": draw(st.sampled_from([instant(draw(days)), "2026-01", "2025"]))}
+        actor, actor_class = draw(st.sampled_from(actors))
+        commits.append([{
+            "stream": "s", "kind": "claim", "actor": {"id": actor, "class": actor_class},
+            "source_event_id": f"e{number + 1}", "claims": [claim],
+        }])  # fmt: skip
+    return commits
+
+
+def claimed(commits, contracts):
+    """Return their claims, with ids that a row can have."""
+    claims = claims_in(commits, contracts)
+    return [replace(claim, claim_id=claim.claim_id.encode().hex()) for claim in claims]
+
+
+def told(claims) -> Claims:
+    rows = (row_of(claim, tenant=KEYS.tenant, keys=KEYS) for claim in claims)
+    return Claims([told_of([row[name] for name in COLUMNS]) for row in rows], epoch=1)
+
+
+def found_of(claims, at, contracts, read) -> Found:
+    """What the database would find of the key, on which nothing else acts."""
+    own = claims[-read - 1 :]
+    found = Found(own=told(own))
+    for part, line in court_of(claims, contracts).decide(*KEY, micros(at)).lines:
+        segment = Segment(start=0, end=1, state=line.state.value, claims=claims_of_cell(line))
+        if line.state != "absent":
+            found.cells[part] = Cell(cell_id=None, segment=segment, known_from=1, known_to=None)
+            found.counts[line.state.value] = 1
+            found.named = told(one for one in claims if one.claim_id in segment.claims and one not in own)
+    return found
+
+
+@pytest.mark.parametrize("read", [2, 32])
+def test_states_are_answered_in_one_pass_as_they_are_decided(monkeypatch, read):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", read)
+    answered = 0
+
+    @settings(QUICK, max_examples=100)
+    @given(logs(), st.data())
+    def holds(commits, data):
+        nonlocal answered
+        contracts = Contracts(registered={"home": data.draw(st.sampled_from(CONTRACTS))})
+        ground = Ground(contracts=contracts, merges=NO_MERGES, has_tombstones=False)
+        claims = claimed(commits, contracts)
+        for at in data.draw(st.lists(st.sampled_from(instants_of(claims)), min_size=6, max_size=6)):
+            view = View(valid_at=ValidAt(at), known_at=KnownAt(at), cut=len(commits), epoch=1)
+            found = found_of(claims, at, contracts, read)
+            quick = states_answer(found, KEY, view, ground)
+            if quick is None:
+                continue
+            with monkeypatch.context() as patched:
+                patched.setattr(_deciding, "states_answer", lambda *_: None)
+                try:
+                    decided = decide_alone(KEYS, view, KEY, found, ground)
+                except NotSureError:
+                    continue
+            answered += 1
+            assert quick == decided
+            assert repr(quick) == repr(decided)
+
+    holds()
+    assert answered
+
+
+def test_claims_made_when_looked_at_are_equal_hashed_and_kept_like_the_tuple_of_them():
+    event = {
+        "stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"}, "source_event_id": "e",
+        "claims": [{"entity": KEY[0], "relation": KEY[1], "value": value} for value in VALUES],
+    }  # fmt: skip
+    made = tuple(claimed([[event]], Contracts(registered={})))
+
+    lazy = told(made)
+
+    assert lazy == made
+    assert made == lazy
+    assert lazy == told(made)
+    assert lazy != made[1:]
+    assert hash(lazy) == hash(made)
+    assert (len(lazy), lazy[0], lazy[1:], [*lazy]) == (len(made), made[0], made[1:], [*made])
+    assert copy.deepcopy(lazy) == made
+    assert all(one.position < other.position for one, other in pairwise(lazy))
+    assert [dataclasses.asdict(one) for one in lazy] == [dataclasses.asdict(one) for one in made]
