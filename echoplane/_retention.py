@@ -1,8 +1,13 @@
-"""Retention: what a tenant's policy says is too old is erased, by erasures that say so."""
+"""
+What the plane does to tenants by itself: it erases what is too old, and finishes what was half deleted.
+
+What a retention policy erases goes by erasures that say so.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -11,8 +16,9 @@ from contracts.grants import LOCAL_GRANT
 from contracts.limits import RETENTION_SECONDS
 from contracts.tenant_wire import RetainAnswer
 from echoplane._erasing import erase
+from echoplane._tenants import delete
 from echoplane._wiring import Plane
-from ledger.log import RETENTION_ACTOR, overdue, retaining
+from ledger.log import RETENTION_ACTOR, half_deleted, overdue, retaining
 
 log = structlog.get_logger(__name__)
 
@@ -35,13 +41,15 @@ async def retain(plane: Plane, tenant: str) -> RetainAnswer:
 
 
 async def retain_all(plane: Plane) -> None:
-    """Erase whatever is too old, of every tenant; one that fails keeps no other."""
+    """Erase whatever is too old, and finish what was half deleted; a tenant that fails keeps no other."""
     for tenant in await retaining(plane.database):
-        await _retain_one(plane, tenant)
+        await _do(plane, tenant, _retain)
+    for tenant in await half_deleted(plane.database):
+        await _do(plane, tenant, _finish)
 
 
 async def keep_retained(plane: Plane) -> None:
-    """Erase whatever is too old every `RETENTION_SECONDS`, until cancelled."""
+    """Do that every `RETENTION_SECONDS`, until cancelled."""
     while True:
         try:
             await retain_all(plane)
@@ -50,12 +58,21 @@ async def keep_retained(plane: Plane) -> None:
         await asyncio.sleep(RETENTION_SECONDS)
 
 
-async def _retain_one(plane: Plane, tenant: str) -> None:
+async def _do(plane: Plane, tenant: str, what: Callable[[Plane, str], Awaitable[None]]) -> None:
     try:
-        answer = await retain(plane, tenant)
+        await what(plane, tenant)
     except EchoplaneError as error:
         # It cannot be folded, or is busy.
         log.warning("retention_put_off", tenant=tenant, error=error.code)
-        return
+
+
+async def _retain(plane: Plane, tenant: str) -> None:
+    answer = await retain(plane, tenant)
     if answer.erased:
         log.info("retained", tenant=tenant, erased_count=answer.erased, erasures_count=answer.erasures)
+
+
+async def _finish(plane: Plane, tenant: str) -> None:
+    # Why it is deleted was said when that began.
+    await delete(plane, tenant, reason="", grant=LOCAL_GRANT)
+    log.info("deleted", tenant=tenant)

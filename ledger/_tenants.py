@@ -127,6 +127,14 @@ async def read_tenants(
     return [_record(row) for row in rows]
 
 
+async def half_deleted(db: Database) -> list[str]:
+    """Return the tenants whose deleting was cut off, or goes on, by name."""
+    tenant, deleted = _tables.tenant, _tables.deleted_tenant
+    async with db.across_tenants() as conn:
+        joined = tenant.join(deleted, tenant.c.tenant == deleted.c.tenant)
+        return sorted(await conn.scalars(sa.select(tenant.c.tenant).select_from(joined)))
+
+
 def _record(row: Any) -> TenantRecord:  # noqa: ANN401 — a row
     if row.deleted_at is not None:
         state = TenantState.DELETED if row.created_at is None else TenantState.DELETING

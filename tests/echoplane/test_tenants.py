@@ -16,6 +16,7 @@ from contracts.wire import SCHEMAS
 from echoplane import _retention
 from echoplane._cli import execute
 from echoplane._retention import retain, retain_all
+from echoplane._tenants import delete
 from ledger.log import create_token, overdue
 from ledger.write import register_contract
 
@@ -184,6 +185,22 @@ async def test_a_deleted_tenant_is_gone_from_every_route_and_its_name_is_not_giv
     assert shown.json()["state"] == "deleted"
     assert (await client.request("DELETE", "/v1/home", json=WHY)).status_code == 200
     assert (await client.request("DELETE", "/v1/never", json=WHY)).status_code == 404
+
+
+async def test_the_plane_goes_on_with_deleting_that_was_cut_off(client, plane, home, monkeypatch):
+    async def cut(*_):
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ledger._ending._delete_rows", cut)
+        with pytest.raises(ConnectionError):
+            await delete(plane, "home", reason="ticket 7", grant=LOCAL_GRANT)
+    assert (await client.get("/v1/home")).json()["state"] == "deleting"
+
+    await retain_all(plane)
+
+    left = (await client.get("/v1/home")).json()
+    assert (left["state"], left["reason"]) == ("deleted", "ticket 7")
 
 
 def test_the_command_line_knows_bounds_by_name(capsys):

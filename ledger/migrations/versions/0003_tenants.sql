@@ -231,9 +231,8 @@ DECLARE
     v_count bigint;
 BEGIN
     PERFORM set_config('echoplane.tenant', p_tenant, true);
-    IF EXISTS (SELECT FROM head AS h WHERE h.tenant = p_tenant)
+    IF p_table = 'deleted_tenant'
         OR NOT EXISTS (SELECT FROM deleted_tenant AS d WHERE d.tenant = p_tenant)
-        OR p_table = 'deleted_tenant'
     THEN
         RAISE integrity_constraint_violation USING
             MESSAGE = 'only rows of a tenant that has ended are deleted', CONSTRAINT = 'tenant_ended',
