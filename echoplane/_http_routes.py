@@ -21,7 +21,7 @@ from contracts.wire import (
     StoredContextAnswer,
 )
 from echoplane._health import look, readiness
-from echoplane._http_calls import authorized, json_body, no_parameters, read_body
+from echoplane._http_calls import authorized, granted, json_body, no_parameters, read_body
 from echoplane._http_dead import add_dead
 from echoplane._http_epochs import add_epochs
 from echoplane._http_erasures import add_erasures
@@ -92,7 +92,8 @@ def _add_appends(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
     )
     async def append(tenant: str, request: Request, response: Response) -> ReceiptAnswer:
         """Append all events as one commit, or none. 200 if the idempotency keys were known."""
-        grant = await authorized(plane, request, tenant, Right.EMIT)
+        # Whether there is such a tenant is found out by the append itself: a round trip less.
+        grant = await granted(plane, request, tenant, Right.EMIT)
         body = await read_body(request, AppendRequest, bytes_max=limits.APPEND_BYTES_MAX + ENVELOPE_BYTES)
         receipt = await plane.append(
             tenant,

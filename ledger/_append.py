@@ -28,7 +28,7 @@ from ledger._database import Database
 from ledger._events import SealedEvent, new_id, seal_event
 from ledger._grants import check_command, check_emit
 from ledger._idle import refuse_idle
-from ledger._keys import TenantKeys
+from ledger._keys import SEAL_RANDOM_BYTES, TenantKeys, drawn
 from ledger._named import Named
 from ledger._prepare import Prepared, PreparedEvent, prepare
 from ledger._receipts import Outcome, known_receipt, receipt
@@ -172,6 +172,7 @@ def _sealed(
     *,
     sent_at: datetime | None,
 ) -> tuple[SealedEvent, ...]:
+    randomness = drawn(db.randomness, SEAL_RANDOM_BYTES * len(event_ids))
     return tuple(
         seal_event(
             keys,
@@ -181,7 +182,7 @@ def _sealed(
             references=own_references,
             sent_at=sent_at,
             backfilled=db.states_clock,
-            randomness=db.randomness,
+            randomness=randomness,
         )
         for event, event_id, own_references in zip(prepared.events, event_ids, references, strict=True)
     )

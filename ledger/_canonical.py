@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import rfc8785
@@ -19,7 +20,9 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 _INTEGER_MAX: Final = 2**53 - 1
 _TAG: Final = "$int"
-_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_ENCODE: Final = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False
+).encode
 # A tag, an escaped key, or a number of which it must be asked whether it was a float's. Within
 # text it may mean nothing: then the bytes are only read more slowly.
 _SPECIAL: Final = re.compile(r"\$|[0-9]{16}", re.ASCII)
@@ -33,10 +36,22 @@ def canonical(value: object) -> bytes:
         BadRequest: Not JSON: NaN, an infinity, a lone surrogate, a key that is not a string, or a
             whole number with more digits than Python reads back.
     """
+    return canonical_form(value, [value])
+
+
+def canonical_form(form: object, values: Iterable[object]) -> bytes:
+    """
+    Return the canonical bytes of what we made, of which these values alone are a caller's.
+
+    The rest has names of ours, texts, and numbers that are small.
+
+    Raises:
+        BadRequest: As `canonical` does.
+    """
     try:
-        if _is_simple(value):
-            return _ENCODE(value).encode()
-        return rfc8785.dumps(_tagged(value))
+        if all(map(_is_simple, values)):
+            return _ENCODE(form).encode()
+        return rfc8785.dumps(_tagged(form))
     except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
         raise BadRequest(field="value", reason=f"not canonical JSON: {error}") from error
 

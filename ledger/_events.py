@@ -7,6 +7,7 @@ wrote is in the payload, under the event's own data key and bound to tenant and 
 
 from __future__ import annotations
 
+import base64
 import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from ledger._versions import EVENT_VERSION, is_version, lifted
 _BACKFILLED: Final = b'{"backfilled":true,'
 # Names of a canonical object are in order, so this one comes first; the append function looks for it too.
 
-_ID_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID_DIGITS: Final = bytes.maketrans(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", b"0123456789abcdefghjkmnpqrstvwxyz")
 _ID_BYTES: Final = 16
 _ID_CHARACTERS: Final = 26
 
@@ -59,9 +60,9 @@ class StoredEvent:
 
 def new_id(prefix: str, randomness: Randomness) -> str:
     """Return an id that says nothing but what kind of thing it names, such as `ev_3k…`."""
-    number = int.from_bytes(randomness(_ID_BYTES), "big")
-    digits = [_ID_ALPHABET[(number >> shift) & 31] for shift in range(5 * (_ID_CHARACTERS - 1), -1, -5)]
-    return f"{prefix}_{''.join(digits)}"
+    # The library writes five bytes as eight digits: those of the bytes before are zeros, and left out.
+    digits = base64.b32hexencode(bytes(4) + randomness(_ID_BYTES))[-_ID_CHARACTERS:]
+    return f"{prefix}_{digits.translate(_ID_DIGITS).decode('ascii')}"
 
 
 def seal_event(
@@ -107,12 +108,15 @@ def seal_event(
 
 def header_of(event_id: str, draft: EventDraft, *, backfilled: bool, version: int) -> bytes:
     """Return the canonical header of an event: nothing in it that a caller worded."""
-    header: dict[str, Any] = {"id": event_id, "kind": draft.kind.value, "version": version}
-    if backfilled:
-        header["backfilled"] = True
+    # Names in order, and no text that would have to be escaped: joined by hand, it is canonical.
+    observed = ""
     if draft.observed_at is not None:
-        header["observed"] = _observed_json(parse_term(draft.observed_at, field="observed_at"))
-    return canonical(header)
+        term = parse_term(draft.observed_at, field="observed_at")
+        # The offset is in the instant's own form; only digits that the source did not say are added.
+        at = format_instant(term.first, offset_minutes=term.offset_minutes)
+        observed = f'"observed":{{"at":"{at}","precision":"{term.precision.value}"}},'
+    rest = f'"id":"{event_id}","kind":"{draft.kind.value}",{observed}"version":{version}}}'
+    return (_BACKFILLED if backfilled else b"{") + rest.encode()
 
 
 def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
@@ -188,12 +192,6 @@ def _draft(form: dict[str, Any], *, what: str) -> EventDraft:
 
 def _context(tenant: str, header: bytes) -> bytes:
     return framed(b"echoplane/payload/1", tenant.encode(), header)
-
-
-def _observed_json(term: Term) -> dict[str, str]:
-    # The offset is in the instant's own form; only digits that the source did not say are added.
-    at = format_instant(term.first, offset_minutes=term.offset_minutes)
-    return {"at": at, "precision": term.precision.value}
 
 
 def _observed_term(form: dict[str, str] | None) -> Term | None:

@@ -28,6 +28,23 @@ _OUTER_PAD: Final = bytes(byte ^ 0x5C for byte in range(256))
 Randomness = Callable[[int], bytes]
 """Returns that many bytes which nobody can guess."""
 
+SEAL_RANDOM_BYTES: Final = KEY_BYTES + 2 * _NONCE_BYTES
+"""What one event takes: its data key, a nonce to wrap that, and one to encrypt."""
+
+
+def drawn(randomness: Randomness, size: int) -> Randomness:
+    """Draw so many bytes at once, and return what hands them out, each once: asking the system takes long."""
+    held, used = randomness(size), 0
+
+    def draw(count: int) -> bytes:
+        nonlocal used
+        used += count
+        if used > size:
+            raise ValueError("more is taken than was drawn")
+        return held[used - count : used]
+
+    return draw
+
 
 def framed(*parts: bytes) -> bytes:
     """Join parts, each with its length before it: no two lists of parts give the same bytes."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from contracts import limits
 from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded
-from contracts.events import AIMED, EventDraft
-from ledger._canonical import canonical
+from contracts.events import AIMED, ClaimDraft, EventDraft
+from ledger._canonical import canonical, canonical_form
 from ledger._drafts import draft_json, targets_of
 from ledger._keys import TenantKeys
 
@@ -115,15 +115,16 @@ def key_named(draft: EventDraft) -> str:
 
 
 def _prepare_event(keys: TenantKeys, draft: EventDraft) -> PreparedEvent:
-    form = draft_json(draft)
-    draft_bytes = canonical(form)
-    references = _references(draft)
+    form, values = draft_json(draft), _values(draft)
+    draft_bytes = canonical_form(form, values)
+    aimed = [claim for claim in draft.claims if draft.stance_of(claim) in AIMED]
+    references = _references(draft, aimed)
     _bound("EVENT_REFERENCES_MAX", limits.EVENT_REFERENCES_MAX, references)
-    size_bytes = len(draft_bytes) + _shared_bytes(draft, form)
+    size_bytes = len(draft_bytes) + _shared_bytes(aimed, form)
     _bound("EVENT_BYTES_MAX", limits.EVENT_BYTES_MAX, size_bytes)
     if len(draft_bytes) > limits.VALUE_BYTES_MAX:
         # Only an event that is larger than a value may be can hold a value that is too large.
-        for value in _values(draft):
+        for value in values:
             _bound("VALUE_BYTES_MAX", limits.VALUE_BYTES_MAX, len(canonical(value)))
     source, correlation = draft.source_event_id, draft.correlation
     return PreparedEvent(
@@ -139,23 +140,20 @@ def _prepare_event(keys: TenantKeys, draft: EventDraft) -> PreparedEvent:
     )
 
 
-def _references(draft: EventDraft) -> int:
+def _references(draft: EventDraft, aimed: Sequence[ClaimDraft]) -> int:
     """Return how many targets, inputs and winners the claims of an event have, be they its own or shared."""
-    aimed = [claim for claim in draft.claims if draft.stance_of(claim) in AIMED]
     own = sum(len(claim.inputs) for claim in draft.claims)
     own += sum(len(draft.targets if claim.targets is None else claim.targets) + 1 for claim in aimed)
     return own or len(draft.targets)
 
 
-def _shared_bytes(draft: EventDraft, form: Mapping[str, Any]) -> int:
+def _shared_bytes(aimed: Sequence[ClaimDraft], form: Mapping[str, Any]) -> int:
     """Return the bytes that an event's claims have in common, for each claim but one that has them."""
     shared = 0
     for name in ("targets", "winner"):
-        sharing = sum(
-            draft.stance_of(claim) in AIMED and getattr(claim, name) is None for claim in draft.claims
-        )
-        if name in form and sharing > 1:
-            shared += (sharing - 1) * len(canonical(form[name]))
+        if name in form:
+            sharing = sum(getattr(claim, name) is None for claim in aimed)
+            shared += max(sharing - 1, 0) * len(canonical(form[name]))
     return shared
 
 

@@ -87,7 +87,7 @@ event_key = sa.Table(
     # The event's data key, wrapped by the tenant's key. Losing this row erases the payload.
     sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "event_id"),
-    sa.ForeignKeyConstraint(["tenant", "event_id"], ["event.tenant", "event.event_id"], name="key_of_event"),
+    # That its event is there is asked once a statement, by a trigger.
 )
 
 # One row a tenant while it has commits that are not folded: the relay's work list. The fold that
