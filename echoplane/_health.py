@@ -10,7 +10,7 @@ from contracts.errors import EchoplaneError, Unavailable
 from contracts.grants import Grant, Right
 from contracts.reports import ReadyAnswer
 from echoplane._folders import DataFolder
-from echoplane._state import Role, living_state
+from echoplane._state import is_worker, living_state
 from echoplane._status import waited_seconds
 from echoplane._wiring import Plane
 from ledger.log import Connections, connections, standings
@@ -108,13 +108,16 @@ def _fold_state(projections: Sequence[Projection]) -> str:
 def _worker_state(folder: DataFolder) -> str:
     """Return how the worker of this plane is; a plane that nobody supervises has none of its own."""
     state = living_state(folder)
-    roles = [] if state is None else [role for role in state.roles if role.role == Role.WORKER]
+    roles = [] if state is None else [role for role in state.roles if is_worker(role.role)]
     if not roles:
         return "not started by this plane: nothing is folded unless another one does"
-    process = roles[0].process
-    if process is not None and process.is_alive():
+    down = [role for role in roles if role.process is None or not role.process.is_alive()]
+    if not down:
         return "ok"
-    return f"down after {roles[0].restarts} restarts: see log/worker.log; nothing is folded until it is back"
+    said = f"down after {down[0].restarts} restarts: see log/{down[0].role}.log"
+    if len(down) < len(roles):
+        return f"{len(roles) - len(down)} of {len(roles)} run: {down[0].role} is {said}"
+    return f"{said}; nothing is folded until it is back"
 
 
 async def _discovery_state(plane: Plane) -> str:

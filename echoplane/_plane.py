@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from contracts.errors import Unavailable
 from echoplane._embedded import Servers, find_servers, stop_servers
 from echoplane._folders import DataFolder
+from echoplane._keeper import end_roles, own_command
 from echoplane._processes import POLL_SECONDS, ProcessRecord, SharedUse, exclusive, start_detached
 from echoplane._settings import PREFIX, Settings
 from echoplane._state import (
@@ -32,7 +33,7 @@ from echoplane._state import (
     Role,
     living_state,
 )
-from echoplane._supervisor import AlreadyRunning, Supervisor, end_roles, own_command
+from echoplane._supervisor import AlreadyRunning, Supervisor
 
 START_SECONDS: Final = 120.0
 """The first start makes a database cluster, on a slow disk too."""

@@ -1,5 +1,5 @@
 """
-The role processes: what `python -m echoplane role NAME` runs.
+The role processes: what `python -m echoplane role NAME NUMBER` runs.
 
 Standard input is a pipe from the supervisor. Its end means that the supervisor is gone, however it
 went: then the role ends too, and the next supervisor starts a new one.
@@ -13,10 +13,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final
 
 import structlog
 
+from echoplane._keeper import Post
 from echoplane._settings import Settings
 from echoplane._state import Role
 
@@ -26,20 +28,20 @@ ORPHAN_GRACE_SECONDS: Final = 8.0
 log = structlog.get_logger()
 
 
-def run_role(role: Role, settings: Settings) -> None:
-    """Run one role until it is told to stop."""
+def run_role(post: Post, settings: Settings) -> None:
+    """Run one process of a role until it is told to stop."""
     threading.Thread(target=_end_with_supervisor, daemon=True, name="supervisor-watch").start()
-    structlog.contextvars.bind_contextvars(role=role.value)
-    asyncio.run(_serve_of(role)(settings))
+    structlog.contextvars.bind_contextvars(role=post.name)
+    asyncio.run(_serve_of(post)(settings))
 
 
-def _serve_of(role: Role) -> Callable[[Settings], Coroutine[Any, Any, None]]:
+def _serve_of(post: Post) -> Callable[[Settings], Coroutine[Any, Any, None]]:
     # Imported here: no role should pay for the libraries of the others.
-    match role:
+    match post.role:
         case Role.WORKER:
             from echoplane._role_worker import serve_worker  # noqa: PLC0415
 
-            return serve_worker
+            return partial(serve_worker, number=post.number)
         case Role.DISCOVERY:
             from echoplane._role_discovery import serve_discovery  # noqa: PLC0415
 

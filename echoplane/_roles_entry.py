@@ -13,6 +13,7 @@ import structlog
 
 from contracts.errors import EchoplaneError
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, exit_code
+from echoplane._keeper import Post
 from echoplane._logging import configure_logging
 from echoplane._settings import Settings, read_settings
 from echoplane._state import Mode, Role
@@ -22,14 +23,14 @@ SUPERVISE_COMMAND = "supervise"
 
 
 def run_child(arguments: Sequence[str]) -> int:
-    """Run `role NAME` or `supervise MODE [ROLE …]` and return the exit code. Errors go to the log."""
+    """Run `role NAME NUMBER` or `supervise MODE [ROLE …]` and return the exit code. Errors go to the log."""
     settings = read_settings()
     configure_logging(settings.log_level)
     try:
         if arguments[0] == ROLE_COMMAND:
             from echoplane._roles import run_role  # noqa: PLC0415 - not the supervisor's to pay for
 
-            run_role(Role(arguments[1]), settings)
+            run_role(Post(role=Role(arguments[1]), number=int(arguments[2])), settings)
             return EXIT_OK
         return asyncio.run(_supervise(settings, Mode(arguments[1]), [Role(name) for name in arguments[2:]]))
     except EchoplaneError as error:

@@ -17,6 +17,7 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contracts.errors import BadRequest
+from contracts.limits import WORKERS_MAX
 
 PREFIX: Final = "ECHOPLANE_"
 
@@ -52,6 +53,8 @@ class Settings(BaseSettings):
     """An external Redis or Valkey; none: embedded."""
     http_host: str = "127.0.0.1"
     http_port: Annotated[int, Field(ge=1, le=65535)] = 7415
+    workers: Annotated[int, Field(ge=1, le=WORKERS_MAX)] = 1
+    """How many processes fold: tenants in parallel, each in order."""
     model_dir: Path | None = None
     """Folder with `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2; none: the package's."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -39,9 +39,14 @@ class Role(StrEnum):
     API = "api"
 
 
+def is_worker(name: str) -> bool:
+    """Return whether a process of that name is a worker: `worker`, `worker-2` and so on."""
+    return name.partition("-")[0] == Role.WORKER
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleState:
-    """One role: its process, none while it waits to be started again, and how often it was."""
+    """One process, by its name: none while it waits to be started again, and how often it was."""
 
     role: str
     process: ProcessRecord | None

@@ -16,7 +16,6 @@ import os
 import shutil
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final
@@ -26,7 +25,8 @@ import structlog
 from contracts.errors import EchoplaneError, Unavailable
 from echoplane._embedded import ensure_servers, stop_servers
 from echoplane._folders import DataFolder
-from echoplane._processes import ProcessRecord, open_log
+from echoplane._keeper import STOP_SECONDS, Keeper, end_roles, posts
+from echoplane._processes import ProcessRecord
 from echoplane._scrub import keep_settled
 from echoplane._settings import Settings
 from echoplane._state import (
@@ -40,12 +40,6 @@ from echoplane._state import (
     RoleState,
 )
 
-BACKOFF_FIRST_SECONDS: Final = 0.1
-BACKOFF_MAX_SECONDS: Final = 10.0
-STEADY_SECONDS: Final = 30.0
-"""A role that ran this long starts again at once, as if it had never failed."""
-STOP_SECONDS: Final = 10.0
-"""How long a role may take to end before it is killed."""
 WATCH_SECONDS: Final = 0.5
 IDLE_SECONDS: Final = 3.0
 """An ephemeral plane that nobody has used for this long ends: its last user was killed."""
@@ -85,7 +79,10 @@ class Supervisor:
         self._stopping = asyncio.Event()
         self._servers: dict[str, ProcessRecord] = {}
         self._folder_gone = False
-        self._roles: dict[Role, asyncio.Task[None]] = {}
+        self._roles: dict[str, asyncio.Task[None]] = {}
+        self._keeper = Keeper(
+            self._folder, environment=self._environment, stopping=self._stopping, say=self._say_role
+        )
         self._scrubbing: asyncio.Task[None] | None = None
         self._wanted = set(Role) if mode is Mode.UP else set(roles)
         own = ProcessRecord.of(os.getpid())
@@ -179,43 +176,9 @@ class Supervisor:
                 self._keep(role)
 
     def _keep(self, role: Role) -> None:
-        if role not in self._roles:
-            self._roles[role] = asyncio.create_task(self._run_role(role))
-
-    async def _run_role(self, role: Role) -> None:
-        clock = asyncio.get_running_loop().time
-        failures, restarts = 0, 0
-        while not self._stopping.is_set():
-            started = clock()
-            child = await self._spawn(role)
-            try:
-                self._say_role(RoleState(role=role, process=ProcessRecord.of(child.pid), restarts=restarts))
-                code = await child.wait()
-            finally:
-                await _end(child)
-            if self._stopping.is_set():
-                return
-            failures = 0 if clock() - started >= STEADY_SECONDS else failures + 1
-            delay = min(BACKOFF_MAX_SECONDS, BACKOFF_FIRST_SECONDS * 2 ** min(failures, 10))
-            restarts += 1
-            # An exit with 0 is no reason to stay down: a worker whose stream was deleted ends so.
-            log.warning("role_ended", role=role.value, exit_code=code, restart_in_ms=round(delay * 1000))
-            self._say_role(RoleState(role=role, process=None, restarts=restarts))
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), delay)
-
-    async def _spawn(self, role: Role) -> asyncio.subprocess.Process:
-        with open_log(self._folder.log / f"{role}.log") as descriptor:
-            return await asyncio.create_subprocess_exec(
-                *own_command("role", role.value),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=descriptor,
-                stderr=descriptor,
-                env=self._environment,
-                cwd="/",
-                # A Ctrl-C at the terminal is for the supervisor, which then stops them in order.
-                start_new_session=True,
-            )
+        for post in posts(role, workers=self._settings.workers):
+            if post.name not in self._roles:
+                self._roles[post.name] = asyncio.create_task(self._keeper.keep(post))
 
     async def _watch(self) -> None:
         """Bring back servers that died; end an ephemeral plane that nobody uses."""
@@ -256,11 +219,11 @@ class Supervisor:
 
     def _look_at_roles(self) -> None:
         """Keep a role again whose keeper failed, as on a full disk: no role stays down unseen."""
-        for role, keeper in tuple(self._roles.items()):
+        for name, keeper in tuple(self._roles.items()):
             if keeper.done() and not self._stopping.is_set():
-                log.error("role_not_kept", role=role.value, exc_info=keeper.exception())
-                del self._roles[role]
-                self._keep(role)
+                log.error("role_not_kept", role=name, exc_info=keeper.exception())
+                del self._roles[name]
+        self._take_wishes()
 
     def _holds_folder(self) -> bool:
         """Return whether the lock that we hold is still the one of the data folder."""
@@ -357,35 +320,6 @@ def _require_free(host: str, port: int) -> None:
         except OSError as error:
             reason = f"{host} port {port} cannot be used ({error.strerror}); set ECHOPLANE_HTTP_PORT"
             raise Unavailable(part="http", reason=reason) from error
-
-
-async def end_roles(state: PlaneState | None) -> None:
-    """End the roles that a report names and that still run, by force if need be."""
-    for role in () if state is None else state.roles:
-        if role.process is None:
-            continue
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            role.process.signal(number)
-            if await role.process.ended(within_seconds=STOP_SECONDS):
-                break
-
-
-def own_command(*arguments: str) -> list[str]:
-    """Return the command line of our own program, whatever the working folder holds."""
-    return [sys.executable, "-P", "-m", "echoplane", *arguments]
-
-
-async def _end(child: asyncio.subprocess.Process) -> None:
-    if child.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        child.send_signal(signal.SIGTERM)
-    try:
-        await asyncio.wait_for(child.wait(), STOP_SECONDS)
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()
 
 
 def _lock_if_unused(folder: DataFolder) -> int | None:

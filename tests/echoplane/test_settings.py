@@ -61,6 +61,8 @@ def test_the_environment_is_read_and_a_command_line_goes_before_it(monkeypatch, 
         ("ECHOPLANE_DATABSE_URL", "postgresql://db/echoplane"),
         ("ECHOPLANE_HTTP_PORT", "70000"),
         ("ECHOPLANE_LOG_LEVEL", "loud"),
+        ("ECHOPLANE_WORKERS", "0"),
+        ("ECHOPLANE_WORKERS", "17"),
     ],
 )
 def test_a_wrong_or_misspelt_setting_is_refused_by_its_name(monkeypatch, name, value):

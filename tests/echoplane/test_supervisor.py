@@ -158,11 +158,12 @@ def test_a_killed_command_leaves_nothing_running_for_long(start, tell, folder, t
     assert tell("I live in Lyon.") == "Lyon"
 
 
-def test_whatever_is_killed_is_started_again_and_work_goes_on(run, tell, folder):
+def test_whatever_is_killed_is_started_again_and_work_goes_on(run, tell, folder, monkeypatch):
+    monkeypatch.setenv("ECHOPLANE_WORKERS", "2")
     assert run("up", "--detach")[0] == 0
     assert tell("I live in Lyon.") == "Lyon"
     before = processes(folder)
-    assert set(before) == {"api", "discovery", "worker", "postgres", "redis"}
+    assert set(before) == {"api", "discovery", "worker", "worker-2", "postgres", "redis"}
 
     for record in before.values():
         assert record.signal(signal.SIGKILL)
