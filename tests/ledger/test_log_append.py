@@ -18,9 +18,9 @@ from contracts.errors import (
 )
 from contracts.grants import LOCAL_GRANT, Grant, Right
 from ledger import log
-from ledger._append import append_within
+from ledger._append import append_commands_within, append_within
 from ledger._decisions import skip_draft
-from tests.ledger.log_drafts import append, claim, draft, head_of, read_all
+from tests.ledger.log_drafts import append, as_owner, claim, draft, head_of, read_all
 
 GRANT = Grant(
     tenant="acme",
@@ -347,3 +347,32 @@ async def test_an_append_scans_no_table_however_short_the_log_was_when_it_was_pl
             decision = skip_draft(f"ev_{number}", epoch=1, reason="why", actor_id="op")
             await append_within(conn, db, keys, decision, grant=LOCAL_GRANT)
         assert await conn.scalar(scanned) == 0
+
+
+async def test_an_append_reads_few_rows_however_little_is_known_of_a_long_log(db):
+    for batch in range(3):
+        await append(db, *(draft("x", idempotency_key=f"{batch}-{number}") for number in range(1_000)))
+    read = sa.text(
+        "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'event'"
+    )
+    async with db.tenant("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        fresh = [draft("x", idempotency_key=f"new-{number}") for number in range(500)]
+        await append_commands_within(conn, db, keys, fresh)
+
+        # Each of its own, where its key is held against it; and none of those before but the newest.
+        assert await conn.scalar(read) <= 2 * len(fresh)
+
+
+async def test_a_key_is_of_an_event_and_an_event_with_a_key_stays(db, owner_engine):
+    receipt = await append(db, draft())
+    for statement in (
+        "INSERT INTO event_key (tenant, event_id, wrapped_key) VALUES ('acme', 'ev_none', 'k')",
+        "UPDATE event_key SET event_id = 'ev_none'",
+        "UPDATE event SET event_id = 'ev_none'",
+        "DELETE FROM event",
+    ):
+        with pytest.raises(sa.exc.IntegrityError, match="key"):
+            await as_owner(owner_engine, statement)
+
+    assert [event.event_id for event in await read_all(db)] == list(receipt.event_ids)
