@@ -45,6 +45,8 @@ class Claims(Sequence[Claim]):
     def __getitem__(self, index: slice) -> Sequence[Claim]: ...
 
     def __getitem__(self, index: int | slice) -> Claim | Sequence[Claim]:
+        if self._made is None and isinstance(index, int):
+            return claim_told(self.told[index], epoch=self._epoch)
         return self._all()[index]
 
     def __iter__(self) -> Iterator[Claim]:
