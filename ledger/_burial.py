@@ -156,7 +156,10 @@ class Burial:
         What they did to those stays, and so does what those did to them: they keep their part, on a
         key that nobody can ask for.
         """
-        others = {claim.event_id for claim in self.claims if claim.claim_id not in hidden_ids}
+        others: set[_Node] = set()
+        for claim in self.claims:
+            if claim.claim_id not in hidden_ids:
+                others |= {claim.event_id, *self._keys(claim)}
         # Claims of one key, or of one event that something acts on, are connected through a node of their
         # own: each with each of the others would be as many as their square.
         near: dict[_Node, set[_Node]] = defaultdict(set)
@@ -168,7 +171,7 @@ class Burial:
                     first.add(meant)
                     continue
                 _connect(near, claim.claim_id, meant)
-                if reference.event_id in others:
+                if meant in others:
                     first.add(claim.claim_id)
         acted_on = first | near.keys()
         for claim in hidden:
@@ -182,6 +185,12 @@ class Burial:
         if reference.event_id is not None:
             return reference.event_id
         return self.replay.register.key(reference.entity or "", reference.relation or NO_KEY)
+
+    def _keys(self, claim: Claim) -> set[_Node]:
+        """Return the keys that a claim is on, be it by what it corrected."""
+        entry = self.replay.entry_of(claim.claim_id)
+        keys: set[_Node] = set() if entry is None else {self.replay.register.key_of(entry)}
+        return keys if claim.relation == NO_KEY else keys | {self._key(claim)}
 
     def _key(self, claim: Claim) -> tuple[str, str]:
         return self.replay.register.key(claim.entity, claim.relation)

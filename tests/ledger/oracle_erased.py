@@ -169,7 +169,9 @@ def _about(names: frozenset[str], claims: list[Claim], oracle: Any) -> set[str]:
             # What made no item (a dispute, a retraction) is about its key all the same.
             silent = [c for c in named if all(i.claim is not c for i in items)]
             silent = [c for c in silent if not oracle.shared.is_silent_unknown(*oracle._key(c)[:2], c, claim)]
-            keys = [(i.entity, i.relation) for i in items] + [oracle._key(c)[:2] for c in silent]
+            # A key that is named without an event is what it acts on, whatever stands there.
+            keys = [oracle._key(r)[:2] for r in claim.targets if r.event_id is None]
+            keys += [(i.entity, i.relation) for i in items] + [oracle._key(c)[:2] for c in silent]
             about = set()
             for one, its_relation in keys:
                 about |= one if its_relation == PAIR else {one}

@@ -10,7 +10,7 @@ from tests.ledger.erased_logs import erasing_logs, left_after
 from tests.ledger.oracle import Oracle
 from tests.ledger.oracle_erased import Erasure, shared_after
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of
-from tests.ledger.test_semantics import SLOW, plain
+from tests.ledger.test_semantics import SLOW, plain, say
 
 pytestmark = pytest.mark.property
 ASKED = [*ENTITIES, "bob", "home", "tags", "visit", "level", "boss", "same_as", "not_same_as"]
@@ -86,3 +86,17 @@ def test_a_correction_said_later_has_the_value_that_what_it_corrects_was_erased_
         [said("e3", {"stance": "correct", "targets": [{"event": "e1"}]})],
     ]
     compare((commits, [Erasure(commit=2, events=frozenset({"e1", "e2"}))]), ["visit"])
+
+
+@pytest.mark.parametrize("stance", ["retract", "correct"])
+def test_what_an_erased_claim_about_its_subject_did_to_another_key_stays_done(stance):
+    """It named that key, and no event: what its source said there."""
+    said = {"entity": "box", "relation": "home", "value": "a"}
+    acting = {"entity": "ann", "relation": "home", "value": "b", "stance": stance}
+    commits = [
+        [say(1, "bob", said)],
+        [say(2, "bob", acting | {"targets": [{"entity": "box", "relation": "home"}]})],
+        [],
+    ]
+
+    compare((commits, [Erasure(commit=3, subject="ann")]), ["home"])
