@@ -32,6 +32,7 @@ __all__ = [
     "reports",
     "resolutions",
     "times",
+    "traces",
     "trails",
     "values",
     "views",

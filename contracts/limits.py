@@ -151,6 +151,8 @@ FOLD_LEASE_SECONDS: Final = 150
 """How long one fold may hold its tenant; then its session is ended, and what it wrote with it."""
 WORKERS_MAX: Final = 16
 """Worker processes of one plane; each holds a few connections of the database."""
+SPAN_LINKS_MAX: Final = 128
+"""Commits that one exported span of a fold links to; the first ones."""
 BUILDING_EVENTS_MAX: Final = 500
 """The same for an epoch that is being built: a new commit waits no longer than that before it is served."""
 DROP_ROWS_MAX: Final = 5_000

@@ -52,6 +52,8 @@ def make_app(plane: Plane) -> FastAPI:
         # The interactive pages load their script from elsewhere; `/openapi.json` is all we serve.
         docs_url=None,
         redoc_url=None,
+        # Its spans and metrics would carry paths and query strings, which name tenants, ids and entities.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     metrics = Metrics()
     app.state.streams = Streams()

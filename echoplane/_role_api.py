@@ -15,6 +15,7 @@ from echoplane._http import make_app
 from echoplane._http_stream import Streams
 from echoplane._retention import keep_retained
 from echoplane._settings import Settings
+from echoplane._traces import exporting
 from echoplane._wiring import open_plane
 
 STOP_SECONDS = 5
@@ -59,7 +60,8 @@ async def serve_api(settings: Settings) -> None:
         )
         keeping = asyncio.create_task(keep_retained(plane), name="retention")
         try:
-            await server.serve()
+            with exporting(settings, role="api"):
+                await server.serve()
         finally:
             keeping.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -13,6 +13,7 @@ from echoplane._embedded import find_servers
 from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
 from echoplane._settings import Settings
+from echoplane._traces import exporting
 from ledger.log import open_database
 from projection import RuleProjector, run_projection, run_worker
 
@@ -47,6 +48,7 @@ async def serve_worker(settings: Settings, *, number: int) -> None:
         # Stable over restarts of this role: what a killed one left pending is its own again.
         consumer = f"{platform.node()}-worker" + ("" if number == 1 else f"-{number}")
         run = run_projection if number <= RELAYS else run_worker
-        await run(database, servers.redis_url, RuleProjector(), consumer=consumer, stop=stop)
+        with exporting(settings, role="worker"):
+            await run(database, servers.redis_url, RuleProjector(), consumer=consumer, stop=stop)
     finally:
         await database.close()

@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     http_port: Annotated[int, Field(ge=1, le=65535)] = 7415
     workers: Annotated[int, Field(ge=1, le=WORKERS_MAX)] = 1
     """How many processes fold: tenants in parallel, each in order."""
+    traces_url: str | None = None
+    """Where spans are sent, by OTLP over HTTP; none: there are none. Needs the extra `traces`."""
     model_dir: Path | None = None
     """Folder with `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2; none: the package's."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

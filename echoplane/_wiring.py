@@ -49,6 +49,7 @@ from echoplane._sockets import discovery_socket
 from echoplane._state import Role
 from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
+from echoplane._traces import link, span
 from ledger import log as ledger_log
 from ledger.log import EpochState, list_epochs
 from ledger.resolve import pin, registered_contracts, resolve_at, usual_contract, verify_cells
@@ -139,9 +140,11 @@ class Plane:
         expected_version: int | None,
         sent_at: datetime | None = None,
     ) -> ReceiptAnswer:
-        receipt = await ledger_log.append(
-            self.database, tenant, drafts, grant=grant, expected_version=expected_version, sent_at=sent_at
-        )
+        with span("append") as appending:
+            receipt = await ledger_log.append(
+                self.database, tenant, drafts, grant=grant, expected_version=expected_version, sent_at=sent_at
+            )
+            link(appending, tenant, receipt.commit)
         return present.receipt_answer(receipt)
 
     async def event(self, tenant: str, event_id: str) -> EventAnswer:

@@ -91,7 +91,8 @@ _REACHED: Final = sa.text(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldReport:
     """
-    What one fold did. `commit` is where the epoch now stands, `head` the log's end.
+    What one fold did. `commit` is where the epoch now stands, `after` where the fold began, `head` the
+    log's end.
 
     `building` is the epoch that is still being built, be it this one or one beside it; `built` says
     what the same call did for it after this.
@@ -103,6 +104,7 @@ class FoldReport:
 
     tenant: str
     epoch: int
+    after: int
     commit: int
     head: int
     events: int
@@ -244,8 +246,8 @@ async def _fold_singly(
             async with folder.db.tenant(folder.tenant) as conn:
                 cursor = await cursor_of(conn, folder.tenant, building)
             report = FoldReport(
-                tenant=folder.tenant, epoch=cursor.epoch, commit=cursor.commit, head=cursor.commit + 1,
-                events=events, claims=claims, unplaced=0, refused_contracts=0, skipped=0, read_whole=0,
+                tenant=folder.tenant, epoch=cursor.epoch, after=cursor.commit, commit=cursor.commit,
+                head=cursor.commit + 1, events=events, claims=claims, unplaced=0, refused_contracts=0, skipped=0, read_whole=0,
                 building=building, built=None,
             )  # fmt: skip
             position = await _culprit(folder, building=building, after=cursor.position)
@@ -323,6 +325,7 @@ async def _fold(
     report = FoldReport(
         tenant=tenant,
         epoch=cursor.epoch,
+        after=cursor.commit,
         commit=batch.commit,
         head=head.commit,
         events=len([event for event in batch.events if event.commit <= batch.commit]),

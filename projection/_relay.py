@@ -25,6 +25,7 @@ from contracts.errors import Unavailable
 from ledger.log import Database, listening, pending
 from projection._queue import STREAM
 from projection._stream import STREAM_MESSAGES_MAX, ensure_group, new_broker
+from projection._traces import link, span
 
 SWEEP_SECONDS: Final = 0.5
 SWEEP_SECONDS_MIN: Final = 0.05
@@ -156,12 +157,14 @@ async def _sweep(
     sending = due(outbox, memory.sent, now_seconds=now_seconds, woken=woken)
     for number, (tenant, hint) in enumerate(sending.items()):
         content = f"{now_seconds!r}-{number}"
-        entry = await broker.publish(
-            {"tenant": tenant, "commit": hint.commit},
-            stream=STREAM,
-            maxlen=STREAM_MESSAGES_MAX,
-            correlation_id=content,
-        )
+        with span("relay") as relaying:
+            link(relaying, tenant, [hint.commit])
+            entry = await broker.publish(
+                {"tenant": tenant, "commit": hint.commit},
+                stream=STREAM,
+                maxlen=STREAM_MESSAGES_MAX,
+                correlation_id=content,
+            )
         memory.sent[tenant] = hint
         memory.oldest = memory.oldest or _Mark(entry=entry, content=content.encode())
     if sending:

@@ -37,6 +37,7 @@ from projection._stream import (
     ensure_group,
     new_broker,
 )
+from projection._traces import link, span
 
 HANDLER_SECONDS: Final = 120.0
 """A handler's own deadline: a fold that hangs longer is given up, and its message left."""
@@ -219,9 +220,12 @@ class _Worker:
         started = clock()
         log = _log.bind(tenant=tenant, consumer=self.consumer)
         try:
-            report = await fold(
-                self.db, tenant, self.projector, events_max=self.events_max, wait_seconds=WAIT_SECONDS
-            )
+            with span("fold") as folding:
+                report = await fold(
+                    self.db, tenant, self.projector, events_max=self.events_max, wait_seconds=WAIT_SECONDS
+                )
+                # From when this span ends, they are visible.
+                link(folding, tenant, range(report.after + 1, report.commit + 1))
         except Unavailable as error:
             if error.part == CURSOR:
                 # Whoever folds it may not have seen what this message is about: it comes round again.
