@@ -124,7 +124,7 @@ async def _served(at: Grounds) -> AsyncIterator[int]:
         port = int(free.getsockname()[1])
     environment = child_environment(at.settings) | {"ECHOPLANE_HTTP_PORT": str(port)}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "echoplane", "role", "api", env=environment,
+        sys.executable, "-m", "echoplane", "role", "api", "1", env=environment,
         # Open until we end: a role ends with whoever started it.
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
