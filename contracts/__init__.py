@@ -31,6 +31,8 @@ __all__ = [
     "relations",
     "reports",
     "resolutions",
+    "tenant_wire",
+    "tenants",
     "times",
     "traces",
     "trails",

@@ -91,8 +91,9 @@ _REACHED: Final = sa.text(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldReport:
     """
-    What one fold did. `commit` is where the epoch now stands, `after` where the fold began, `head` the
-    log's end.
+    What one fold did.
+
+    `commit` is where the epoch now stands, `after` where the fold began, `head` the log's end.
 
     `building` is the epoch that is still being built, be it this one or one beside it; `built` says
     what the same call did for it after this.
@@ -247,8 +248,8 @@ async def _fold_singly(
                 cursor = await cursor_of(conn, folder.tenant, building)
             report = FoldReport(
                 tenant=folder.tenant, epoch=cursor.epoch, after=cursor.commit, commit=cursor.commit,
-                head=cursor.commit + 1, events=events, claims=claims, unplaced=0, refused_contracts=0, skipped=0, read_whole=0,
-                building=building, built=None,
+                head=cursor.commit + 1, events=events, claims=claims, unplaced=0, refused_contracts=0,
+                skipped=0, read_whole=0, building=building, built=None,
             )  # fmt: skip
             position = await _culprit(folder, building=building, after=cursor.position)
             return report, Poison(position=position, error=error_name(error))
