@@ -6,14 +6,11 @@ that moved, scopes that leaked, and what a thousand events cost. Through the HTT
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 import psutil
 import psycopg
 import pytest
-import sqlalchemy as sa
 
 from ledger.write import fold
 from projection import RuleProjector
@@ -150,72 +147,63 @@ def dialled(monkeypatch) -> list[Any]:
 class Appends:
     """What each append read of the tables; one can be made to lose its connection before it runs."""
 
-    def __init__(self, engine: sa.Engine, superuser: str) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, superuser: str) -> None:
         self.rows: list[int] = []
         self.is_cutting = False
-        self._engine, self._superuser = engine, superuser
-        self._before = 0
+        self._superuser = superuser
+        self._execute = execute = psycopg.AsyncCursor.execute
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        hooks = (("before_cursor_execute", self._begin), ("after_cursor_execute", self._end))
-        for name, hook in hooks:
-            sa.event.listen(self._engine, name, hook)
-        yield
-        for name, hook in hooks:
-            sa.event.remove(self._engine, name, hook)
+        async def executing(cursor: Any, query: Any, *arguments: Any, **more: Any) -> Any:
+            if "echoplane_append(" not in str(query):
+                return await execute(cursor, query, *arguments, **more)
+            before = await self._rows_read(cursor)
+            if self.is_cutting:
+                self._cut(cursor.connection.info.backend_pid)
+            done = await execute(cursor, query, *arguments, **more)
+            self.rows.append(await self._rows_read(cursor) - before)
+            return done
 
-    def _begin(self, _connection: sa.Connection, cursor: Any, statement: str, *_: Any) -> None:
-        if "echoplane_append(" not in statement:
-            return
-        self._before = _rows_read(cursor)
-        if self.is_cutting:
-            self.is_cutting = False
-            with psycopg.connect(self._superuser, autocommit=True) as above:
-                above.execute(
-                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-                    " WHERE usename = 'echoplane_plane' AND datname = current_database()"
-                )
+        monkeypatch.setattr(psycopg.AsyncCursor, "execute", executing)
 
-    def _end(self, connection: sa.Connection, _cursor: Any, statement: str, *_: Any) -> None:
-        if "echoplane_append(" in statement:
-            cursor: Any = connection.connection.cursor()
-            self.rows.append(_rows_read(cursor) - self._before)
+    def _cut(self, backend: int) -> None:
+        self.is_cutting = False
+        with psycopg.connect(self._superuser, autocommit=True) as above:
+            above.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
 
-
-def _rows_read(cursor: Any) -> int:
-    """Return how many rows were read by now by all whose numbers have been handed in, our own among them."""
-    cursor.execute("SELECT pg_stat_force_next_flush()")
-    cursor.execute(
-        "SELECT coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0)"
-        " FROM pg_stat_user_tables"
-    )
-    return int(cursor.fetchone()[0])
+    async def _rows_read(self, cursor: Any) -> int:
+        """Return how many rows were read by now by all whose numbers have been handed in, this one's too."""
+        own = cursor.connection.cursor()
+        await self._execute(own, "SELECT pg_stat_force_next_flush()")
+        await self._execute(
+            own,
+            "SELECT coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0)::bigint"
+            " FROM pg_stat_user_tables",
+        )
+        return int((await own.fetchone())[0])
 
 
 async def test_an_append_reads_no_more_of_a_long_log_and_leaves_an_exact_prefix_where_it_is_cut_off(
-    door, superuser
+    door, superuser, monkeypatch
 ):
     """O24. A thousand short events in batches of fifty; nothing else reads the tables meanwhile."""
     events = [
         said(f"I like song {number}.", who=f"u{number % 40}", source_event_id=f"t{number}")
         for number in range(EVENTS_COUNT)
     ]
-    appends = Appends(door.plane.database.plane.sync_engine, superuser)
+    appends = Appends(monkeypatch, superuser)
 
     async def told(at: int, *, status: int = 201) -> dict[str, Any]:
         return await door.call(
             "POST", "/events", status=status, json={"events": events[at : at + BATCH_EVENTS]}
         )
 
-    with appends.watched():
-        for at in range(0, 7 * BATCH_EVENTS, BATCH_EVENTS):
-            await told(at)
-        appends.is_cutting = True
-        cut = await told(7 * BATCH_EVENTS, status=503)
-        resumed_at = len((await door.call("GET", "/events"))["events"])
-        for at in range(resumed_at, EVENTS_COUNT, BATCH_EVENTS):
-            await told(at)
+    for at in range(0, 7 * BATCH_EVENTS, BATCH_EVENTS):
+        await told(at)
+    appends.is_cutting = True
+    cut = await told(7 * BATCH_EVENTS, status=503)
+    resumed_at = len((await door.call("GET", "/events"))["events"])
+    for at in range(resumed_at, EVENTS_COUNT, BATCH_EVENTS):
+        await told(at)
     kept = (await door.call("GET", "/events"))["events"]
 
     assert cut["error"]["act"] == "retry later, with the same idempotency keys"
