@@ -41,9 +41,14 @@ def _entities(claim: Claim, replay: Replay) -> set[str]:
     if claim.relation != NO_KEY:
         return {claim.entity}
     # A claim without a key of its own is about whatever it acts on; on identity, about both names.
+    keys = replay.register.keys_meant(claim)
+    made = replay.entry_of(claim.claim_id)
+    if made is not None:
+        # What it names may have been moved to another key, and it with that.
+        keys.add((made.entity, made.relation))
     return {
         name
-        for entity, relation in replay.register.keys_meant(claim)
+        for entity, relation in keys
         for name in (names_of_pair(entity) if relation == SAME_AS else (entity,))
     }
 

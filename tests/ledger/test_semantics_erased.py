@@ -100,3 +100,18 @@ def test_what_an_erased_claim_about_its_subject_did_to_another_key_stays_done(st
     ]
 
     compare((commits, [Erasure(commit=3, subject="ann")]), ["home"])
+
+
+def test_a_claim_that_came_to_a_subject_through_a_correction_goes_with_the_subject():
+    """It names an event alone, of which what is left was moved to the subject's key; and so was it."""
+    ann, box = ({"entity": entity, "relation": "tags"} for entity in ("ann", "box"))
+    target = {"targets": [{"event": "e1"}], "value": "a"}
+    commits = [
+        [say(1, "bob", ann | {"value": "b"}, box | {"stance": "end"})],
+        [],
+        [say(2, "bob", ann | {"stance": "correct"} | target)],
+        [say(3, "cy", box | {"value": "b"}, {"stance": "correct"} | target)],
+        [],
+    ]
+
+    compare((commits, [Erasure(commit=2, subject="ann"), Erasure(commit=5, subject="ann")]), ["tags"])
