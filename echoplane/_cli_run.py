@@ -146,6 +146,6 @@ def doctor(*, data_dir: DataDir = None, json: Json = False) -> int:
     return EXIT_OK if answer.ok else EXIT_VERDICT_FALSE
 
 
-def role(name: Annotated[Role, typer.Argument()]) -> int:
-    """Run one role in this process. Started by the supervisor, as `python -m echoplane role NAME`."""
-    return run_child([ROLE_COMMAND, name.value])
+def role(name: Annotated[Role, typer.Argument()], number: Annotated[int, typer.Argument(min=1)] = 1) -> int:
+    """Run one role in this process. The supervisor starts it as `python -m echoplane role NAME NUMBER`."""
+    return run_child([ROLE_COMMAND, name.value, str(number)])
