@@ -21,6 +21,7 @@ from tests.bench import (
     path_benches,
     resolve_benches,
     value_benches,
+    worker_benches,
 )
 from tests.bench.grounds import grounds
 from tests.bench.measure import Row, table, with_growth
@@ -34,6 +35,7 @@ BENCHES = {
     "history": resolve_benches.histories,
     "hundred": resolve_benches.hundred,
     "values": value_benches.values,
+    "workers": worker_benches.workers,
     "visible": path_benches.visible,
     "ask": path_benches.asks,
 }
