@@ -41,8 +41,8 @@ async def test_disputes_of_the_claims_of_one_event_cost_as_many_looks_as_they_na
 
     await fold_all(db)
 
-    # Each claim once when it is worked out and once when it is looked whether it names any.
-    assert calls["_is_meant"] <= WIDTH * (WIDTH + 1)
+    # Each claim that is named once for what it meets and once for whether it is missed.
+    assert calls["_is_meant"] <= WIDTH * (2 * WIDTH + 1)
     assert calls["of_events"] == 1
     # The claims of the event for what it bears on, and then with the disputes from each of their keys.
     assert calls["claim_of"] <= 4 * WIDTH

@@ -12,6 +12,7 @@ from ledger._cells import LineRow
 from ledger._decide import State
 from ledger._history import Rectangle
 from ledger._lines import Cell
+from ledger._identity_history import NO_PAIRS
 from ledger._reads_diff import _Comparison
 from ledger._reads_join import _pairs
 from ledger._timeline import Segment
@@ -104,7 +105,7 @@ def changes(areas, first, last):
     view = type("Cut", (), {})
     before, after = view(), view()
     before.cut, after.cut = first, last
-    comparison = _Comparison(table=None, before=before, after=after, at_instants=False)
+    comparison = _Comparison(table=None, pairs=NO_PAIRS, before=before, after=after, at_instants=False)
     return comparison._along(line, areas)
 
 
