@@ -11,8 +11,8 @@ from ledger import _reads_diff, _reads_join
 from ledger._cells import LineRow
 from ledger._decide import State
 from ledger._history import Rectangle
-from ledger._lines import Cell
 from ledger._identity_history import NO_PAIRS
+from ledger._lines import Cell
 from ledger._reads_diff import _Comparison
 from ledger._reads_join import _pairs
 from ledger._timeline import Segment
