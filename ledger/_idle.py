@@ -37,6 +37,11 @@ def _idle(draft: EventDraft) -> Iterator[tuple[str, str]]:
     acts = any(claim.targets is None and draft.stance_of(claim) in AIMED for claim in draft.claims)
     if draft.targets and draft.claims and draft.text is None and not acts:
         yield "targets", "none of the claims acts on them"
+    # Where there are no claims, the kind says what its targets imply.
+    stated = draft.claims or [ClaimDraft()]
+    settles = any(claim.winner is None and draft.stance_of(claim) == Stance.SETTLE for claim in stated)
+    if draft.winner is not None and draft.text is None and not settles:
+        yield "winner", "no settle takes it for its winner"
     for path, target in targets_of(draft):
         if target.event is None and target.source_event_id is None and _names_no_pair(target):
             yield f"{path}.value", f"a {target.relation} is of a pair: say the other name"

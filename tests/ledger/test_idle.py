@@ -26,6 +26,9 @@ IDLE = [
     ("claims[0].targets", event(HOME | {"stance": "end", "targets": TARGETS})),
     ("claims[1].winner", event(HOME | {"value": "a"}, HOME | {"value": "b", "winner": TARGETS[0]})),
     ("targets", event(HOME | {"value": "a"}, targets=TARGETS)),
+    ("winner", event(HOME | {"value": "a"}, winner=TARGETS[0])),
+    ("winner", event(HOME | {"stance": "settle", "winner": TARGETS[0]}, winner=TARGETS[0])),
+    ("winner", event(kind="retraction", targets=TARGETS, winner=TARGETS[0])),
     ("claims[0].value", event(SAME | {"value": "ann"})),
     ("claims[0].value", event(SAME | {"value": " ann "})),
     ("claims[0].value", event(SAME | {"value": "ann", "relation": "not_same_as"})),
@@ -45,6 +48,8 @@ BUSY = [
     event(SAME | {"stance": "retract", "targets": TARGETS}),
     event({"stance": "retract", "targets": [SAME | {"value": "annie"}]}),
     event(kind="settlement", targets=TARGETS, winner=TARGETS[0]),
+    event(HOME | {"stance": "settle"}, HOME | {"value": "a"}, winner=TARGETS[0]),
+    event(HOME | {"value": "a"}, text="It was Lyon, not Oslo.", winner=TARGETS[0]),
 ]
 
 
