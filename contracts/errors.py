@@ -27,6 +27,8 @@ The error tree, sorted by who must act.
     │       └── RateExceeded       the tenant appends faster than an operator allows
     └── Fault          the operators of the plane act
         ├── Poisoned           an event stops its tenant's epoch
+        ├── OtherProjector     an epoch was begun by another version of the projector
+        ├── OtherSchema        a database was made by other migrations than this build's
         ├── IntegrityFault     stored bytes do not match their digests
         └── ModelMismatch      an index was built by another embedding model
 
@@ -313,6 +315,20 @@ class OtherProjector(Fault):
     def __init__(self, *, epoch: int, begun_by: str, given: str) -> None:
         super().__init__(f"epoch {epoch} was begun by projector {begun_by}; {given} needs a new epoch")
         self.epoch, self.begun_by, self.given = epoch, begun_by, given
+
+
+class OtherSchema(Fault):
+    """A database was made by other migrations than this build's. Nothing was changed in it."""
+
+    code = "fault.other_schema"
+
+    def __init__(self, *, revision: str) -> None:
+        super().__init__(
+            f"this database was made by another build of schema {revision}, not released or newer: go on "
+            "with that build; or export each tenant with it and restore it with this one; or start with a "
+            "new data folder"
+        )
+        self.revision = revision
 
 
 class IntegrityFault(Fault):

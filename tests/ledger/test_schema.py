@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 
 import pytest
 import sqlalchemy as sa
@@ -10,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from contracts.errors import Unavailable
+from contracts.errors import OtherSchema, Unavailable
 from ledger import schema
 from ledger._tables import metadata
 
@@ -86,6 +87,49 @@ async def test_upgrading_again_or_at_once_changes_nothing(empty_database):
         versions = (await conn.execute(sa.text("SELECT version_num FROM alembic_version"))).scalars().all()
     await engine.dispose()
     assert len(versions) == 1
+
+
+async def test_a_database_of_a_build_whose_scripts_were_others_is_refused_and_left_alone(
+    database, owner_engine, tmp_path, monkeypatch
+):
+    other = shutil.copytree(schema._MIGRATIONS, tmp_path / "other")
+    with (other / "versions" / "0003_log.sql").open("a", encoding="utf-8") as script:
+        script.write("-- Changed in place.")
+
+    monkeypatch.setattr(schema, "_MIGRATIONS", other)
+    for _ in range(2):
+        with pytest.raises(OtherSchema, match="export"):
+            await schema.upgrade(database.owner)
+
+    monkeypatch.undo()
+    await schema.upgrade(database.owner)
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("COMMENT ON TABLE alembic_version IS NULL"))
+    with pytest.raises(OtherSchema) as caught:
+        await schema.upgrade(database.owner)
+    assert caught.value.details() == {"revision": "0003"}
+
+
+async def test_a_later_revision_is_added_to_what_earlier_scripts_made(
+    database, owner_engine, tmp_path, monkeypatch
+):
+    later = shutil.copytree(schema._MIGRATIONS, tmp_path / "later")
+    (later / "versions" / "0004_later.py").write_text(
+        "from alembic import op\nrevision, down_revision = '0004', '0003'\n"
+        "def upgrade(): op.execute('CREATE TABLE later ()')\n",
+        encoding="utf-8",
+    )
+
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "_MIGRATIONS", later)
+        for _ in range(2):
+            await schema.upgrade(database.owner)
+    async with owner_engine.connect() as conn:
+        assert await conn.scalar(sa.text("SELECT to_regclass('later') IS NOT NULL"))
+
+    # This build knows no such revision.
+    with pytest.raises(OtherSchema):
+        await schema.upgrade(database.owner)
 
 
 async def test_a_server_that_is_not_there_is_unavailable(tmp_path):
