@@ -44,7 +44,10 @@ async def serve_api(settings: Settings) -> None:
     servers = await find_servers(settings)
     if servers is None:
         raise Unavailable(part="servers", reason="not started")
-    async with open_plane(settings, servers, wait_ms=limits.WAIT_DEFAULT_MS) as plane:
+    async with (
+        exporting(settings, role="api"),
+        open_plane(settings, servers, wait_ms=limits.WAIT_DEFAULT_MS) as plane,
+    ):
         app = make_app(plane)
         server = _Server(
             uvicorn.Config(
@@ -60,8 +63,7 @@ async def serve_api(settings: Settings) -> None:
         )
         keeping = asyncio.create_task(keep_retained(plane), name="retention")
         try:
-            with exporting(settings, role="api"):
-                await server.serve()
+            await server.serve()
         finally:
             keeping.cancel()
             with contextlib.suppress(asyncio.CancelledError):

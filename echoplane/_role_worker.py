@@ -38,17 +38,17 @@ async def serve_worker(settings: Settings, *, number: int) -> None:
     stop = asyncio.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
-    database = open_database(
-        plane_url=servers.database.plane,
-        relay_url=servers.database.relay,
-        master_key=load_master_key(settings, DataFolder.at(settings.data_dir)),
-        clock=wall_clock,
-    )
-    try:
-        # Stable over restarts of this role: what a killed one left pending is its own again.
-        consumer = f"{platform.node()}-worker" + ("" if number == 1 else f"-{number}")
-        run = run_projection if number <= RELAYS else run_worker
-        with exporting(settings, role="worker"):
+    async with exporting(settings, role="worker"):
+        database = open_database(
+            plane_url=servers.database.plane,
+            relay_url=servers.database.relay,
+            master_key=load_master_key(settings, DataFolder.at(settings.data_dir)),
+            clock=wall_clock,
+        )
+        try:
+            # Stable over restarts of this role: what a killed one left pending is its own again.
+            consumer = f"{platform.node()}-worker" + ("" if number == 1 else f"-{number}")
+            run = run_projection if number <= RELAYS else run_worker
             await run(database, servers.redis_url, RuleProjector(), consumer=consumer, stop=stop)
-    finally:
-        await database.close()
+        finally:
+            await database.close()

@@ -8,18 +8,28 @@ embedded server.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contracts.errors import BadRequest
 from contracts.limits import WORKERS_MAX
 
 PREFIX: Final = "ECHOPLANE_"
+
+_SENDS_SPANS: Final = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _default_data_dir() -> Path:
@@ -64,6 +74,13 @@ class Settings(BaseSettings):
     """File of mode 0600 with 64 hexadecimal digits; none: made below the data folder at the first start."""
     checkpoint_key_file: Path | None = None
     """The same, of the key that signs checkpoints; none: made at the first checkpoint."""
+
+    @field_validator("traces_url")
+    @classmethod
+    def _can_be_sent(cls, url: str | None) -> str | None:
+        if url is not None and not all(map(_installed, _SENDS_SPANS)):
+            raise ValueError("needs the extra: install echoplane[traces]")
+        return url
 
     @model_validator(mode="after")
     def _urls_go_together(self) -> Self:

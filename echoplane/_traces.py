@@ -1,71 +1,56 @@
 """
-Spans: of appends, linked by the commit that they made, and where those of a process are sent.
+Where the spans of a process are sent.
 
-Nothing is made of any of them, and nothing loaded for it, unless `ECHOPLANE_TRACES_URL` is set.
+What makes them is always there; what sends them is loaded only if `ECHOPLANE_TRACES_URL` is set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Final
 
 from opentelemetry import trace
-from opentelemetry.trace import Span, SpanContext, TraceFlags
 
-from contracts.errors import BadRequest
-from contracts.traces import commit_link
 from echoplane._settings import Settings
 
-_tracer = trace.get_tracer("echoplane")
+END_SECONDS: Final = 3.0
+"""How long the end of a process waits until the last spans are sent."""
 
 
-@contextmanager
-def span(name: str) -> Iterator[Span]:
-    """Open a span. What goes wrong in it is noted by its kind alone: an error's words may quote content."""
-    with _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as opened:
-        try:
-            yield opened
-        except Exception as error:
-            opened.set_attribute("error.type", type(error).__name__)
-            raise
-
-
-def link(opened: Span, tenant: str, commit: int) -> None:
-    """Link a span to the commit that it made."""
-    if not opened.is_recording():
-        return
-    made = commit_link(tenant, commit)
-    context = SpanContext(
-        trace_id=made.trace_id, span_id=made.span_id, is_remote=True, trace_flags=TraceFlags(1)
-    )
-    opened.set_attribute("echoplane.tenant", tenant)
-    opened.add_link(context, {"echoplane.commit": commit})
-
-
-@contextmanager
-def exporting(settings: Settings, *, role: str) -> Iterator[None]:
-    """
-    Send the spans of this process to where the settings say; what is left at the end is sent then.
-
-    Raises:
-        BadRequest: They are to be sent, and what sends them is not installed.
-    """
+@contextlib.asynccontextmanager
+async def exporting(settings: Settings, *, role: str) -> AsyncIterator[None]:
+    """Send the spans of this process to where the settings say; what is left at the end is sent then."""
     if settings.traces_url is None:
         yield
         return
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
-        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
-        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
-    except ImportError as error:
-        raise BadRequest(
-            field="ECHOPLANE_TRACES_URL", reason="needs the extra: install echoplane[traces]"
-        ) from error
-    provider = TracerProvider(resource=Resource.create({"service.name": f"echoplane-{role}"}))
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    resource = Resource.create({"service.name": f"echoplane-{role}"})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=settings.traces_url)))
     trace.set_tracer_provider(provider)
     try:
         yield
     finally:
-        provider.shutdown()
+        await _end(provider.shutdown)
+
+
+async def _end(shutdown: Callable[[], None]) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        shutdown()
+        # The loop may be closed by then.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(ended.set)
+
+    # Not in the loop's own threads: those are waited for, however long a collector hangs.
+    threading.Thread(target=run, name="last spans", daemon=True).start()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(ended.wait(), END_SECONDS)

@@ -49,13 +49,12 @@ from echoplane._sockets import discovery_socket
 from echoplane._state import Role
 from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
-from echoplane._traces import link, span
 from ledger import log as ledger_log
 from ledger.log import EpochState, list_epochs
 from ledger.resolve import pin, registered_contracts, resolve_at, usual_contract, verify_cells
 from ledger.write import register_contract, verify_claims
 from packing import ApproximateCounter
-from projection import RuleProjector
+from projection import RuleProjector, link, span
 
 FOLD_STALL_SECONDS: Final = 60.0
 """An import gives up waiting for its fold when nothing has moved for this long."""
@@ -144,7 +143,7 @@ class Plane:
             receipt = await ledger_log.append(
                 self.database, tenant, drafts, grant=grant, expected_version=expected_version, sent_at=sent_at
             )
-            link(appending, tenant, receipt.commit)
+            link(appending, tenant, [receipt.commit])
         return present.receipt_answer(receipt)
 
     async def event(self, tenant: str, event_id: str) -> EventAnswer:

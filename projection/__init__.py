@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from projection._projector import RuleProjector
 from projection._queue import Queue, queue
+from projection._traces import link, span
 
 if TYPE_CHECKING:
     from projection._relay import run_relay
     from projection._run import run_projection
     from projection._worker import run_worker
 
-__all__ = ["Queue", "RuleProjector", "queue", "run_projection", "run_relay", "run_worker"]
+__all__ = ["Queue", "RuleProjector", "link", "queue", "run_projection", "run_relay", "run_worker", "span"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Spans of the relay and the fold, linked by the commits that they are about, if somebody exports them."""
+"""Spans of append, relay and fold, linked by the commits that they are about, if somebody exports them."""
 
 from __future__ import annotations
 

@@ -199,6 +199,19 @@ def test_requests_are_not_logged_with_their_query_strings(log_lines):
     assert log_lines() == []
 
 
+@pytest.mark.parametrize("missing", ["opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http"])
+def test_an_address_for_spans_is_refused_where_nothing_can_send_them(monkeypatch, missing):
+    modules = {"opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http"}
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name in modules or None)
+    monkeypatch.setenv("ECHOPLANE_TRACES_URL", "http://127.0.0.1:4318/v1/traces")
+    assert read_settings().traces_url is not None
+
+    modules.remove(missing)
+    with pytest.raises(BadRequest, match=r"echoplane\[traces\]") as caught:
+        read_settings()
+    assert caught.value.field == "ECHOPLANE_TRACES_URL"
+
+
 @pytest.mark.parametrize("name", sorted(Settings.model_fields))
 def test_every_setting_is_in_the_docs(name):
     docs = Path(__file__).resolve().parents[2] / "docs"

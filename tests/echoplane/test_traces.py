@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
+import types
 
 import opentelemetry.trace
 import pytest
@@ -12,14 +14,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-import echoplane._traces
 import projection._traces
-from contracts.errors import BadRequest
 from contracts.traces import commit_link
 from echoplane._settings import Settings
-from echoplane._traces import exporting, span
+from echoplane._traces import exporting
 from ledger import log
-from projection import RuleProjector, run_projection
+from projection import RuleProjector, run_projection, span
 
 SECRET = "Zanzibar"
 
@@ -31,8 +31,7 @@ def spans(monkeypatch):
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(opentelemetry.trace, "_TRACER_PROVIDER", provider)
-    for module in (echoplane._traces, projection._traces):
-        monkeypatch.setattr(module, "_tracer", provider.get_tracer("echoplane"))
+    monkeypatch.setattr(projection._traces, "_tracer", provider.get_tracer("echoplane"))
     yield exporter.get_finished_spans
     provider.shutdown()
 
@@ -81,18 +80,39 @@ def test_an_error_is_named_in_a_span_and_not_quoted(spans):
 
 def test_without_the_setting_nothing_that_exports_is_loaded():
     code = (
-        "import sys, echoplane._role_api, echoplane._role_worker, echoplane._traces as t;"
-        "from echoplane._settings import Settings\n"
-        "with t.exporting(Settings(), role='api'), t.span('append') as one: assert not one.is_recording()\n"
+        "import asyncio, sys, echoplane._role_api, echoplane._role_worker, echoplane._traces as t;"
+        "from echoplane._settings import Settings; from projection import span\n"
+        "async def run():\n"
+        "    async with t.exporting(Settings(), role='api'):\n"
+        "        with span('append') as one: assert not one.is_recording()\n"
+        "asyncio.run(run())\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry.exporter')]"
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_spans_that_nothing_can_send_are_refused_with_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    settings = Settings(data_dir=tmp_path, traces_url="http://127.0.0.1:4318/v1/traces")
+async def test_what_takes_the_last_spans_too_slowly_is_not_waited_for(monkeypatch, tmp_path):
+    """A collector that hangs holds up neither the loop nor the end of the process."""
+    hangs = threading.Event()
 
-    with pytest.raises(BadRequest, match="echoplane\\[traces\\]"), exporting(settings, role="api"):
+    class Hangs(InMemorySpanExporter):
+        def shutdown(self):
+            assert hangs.wait(60)
+
+    module = types.ModuleType("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    module.OTLPSpanExporter = lambda endpoint: Hangs()
+    for name in ("exporter", "exporter.otlp", "exporter.otlp.proto", "exporter.otlp.proto.http"):
+        monkeypatch.setitem(sys.modules, f"opentelemetry.{name}", types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(opentelemetry.trace, "set_tracer_provider", lambda provider: None)
+    monkeypatch.setattr("echoplane._traces.END_SECONDS", 0.05)
+    settings = Settings(data_dir=tmp_path).model_copy(update={"traces_url": "http://collector"})
+
+    async with exporting(settings, role="api"):
         pass
+
+    left = [thread for thread in threading.enumerate() if thread.name == "last spans"]
+    assert [thread.daemon for thread in left] == [True]
+    hangs.set()
+    left[0].join()
