@@ -252,8 +252,10 @@ async def _submit(
             # Together they are too much: each by itself, so that none is refused for another's sake.
             return [one for appending in batch for one in await run([appending])]
 
+    # A stated clock is one transaction's: what waits under another must not be written by it.
+    queue = f"{tenant} {id(db.clock)}" if db.states_clock else tenant
     outcome: Outcome | EchoplaneError = await db.appends.submit(
-        tenant,
+        queue,
         _Appending(events=prepared.events, sealed=sealed, expected=expected, under=under),
         weight=len(sealed),
         size_bytes=sum(len(event.ciphertext) for event in sealed),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import random
 from collections import defaultdict
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import BadRequest, Forbidden, TenantIsLive
-from contracts.events import EventDraft
+from contracts.events import EventDraft, Receipt
 from contracts.grants import LOCAL_GRANT, Right
 from contracts.times import KnownAt
 from echoplane._import_vintages import Period, parse_columns, read_vintages
@@ -130,6 +131,22 @@ async def test_a_live_tenant_takes_no_past_and_a_past_one_stays_live_once_it_is(
 
     events = [one async for one in _events(past, "acme")]
     assert [(event.draft.text, event.backfilled) for event in events] == [("long ago", True), ("now", False)]
+    assert (await log.verify(past, "acme")).problems == ()
+
+
+async def test_a_past_and_a_present_that_come_together_are_each_written_by_their_own_clock(past):
+    await log.create_tenant(past, "acme")
+
+    outcomes = await asyncio.gather(
+        log.backfill(past, "acme", [turn("long ago")], at=LONG_AGO, grant=LOCAL_GRANT),
+        log.append(past, "acme", [turn("now")], grant=LOCAL_GRANT),
+        return_exceptions=True,
+    )
+
+    assert isinstance(outcomes[0], Receipt | TenantIsLive)
+    assert isinstance(outcomes[1], Receipt)
+    said = [(event.draft.text, event.backfilled) async for event in _events(past, "acme")]
+    assert set(said) <= {("long ago", True), ("now", False)}
     assert (await log.verify(past, "acme")).problems == ()
 
 
