@@ -220,7 +220,7 @@ async def throw_away() -> AsyncIterator[Ledgers]:
 @contextlib.asynccontextmanager
 async def configured(settings: Settings) -> AsyncIterator[Ledgers]:
     """
-    Use the plane's own database: its tenants are new ones, and stay, since nothing deletes a tenant.
+    Use the plane's own database: its tenants are new ones, and stay until somebody deletes them.
 
     Raises:
         BadRequest: It is an external one, and nobody said how to connect as `echoplane_backfill`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import replace
 from datetime import UTC
@@ -11,7 +12,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.errors import BadRequest, NotFound
+from contracts.errors import BadRequest, NotFound, Unavailable
 from contracts.grants import Grant, Right
 from contracts.times import format_instant
 from ledger import _tables
@@ -25,6 +26,8 @@ from ledger._tenants import tenant_keys
 
 _ROWS_AT_ONCE: Final = 64
 """Rows that are in memory at once: the largest has megabytes."""
+_DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+"""What is not for who named the folder to mend."""
 
 
 async def export_tenant(db: Database, tenant: str, folder: Path, *, grant: Grant) -> Manifest:
@@ -44,7 +47,7 @@ async def export_tenant(db: Database, tenant: str, folder: Path, *, grant: Grant
         NotFound: No such tenant.
         Forbidden: The grant lacks the right.
         BadRequest: The folder holds something, or cannot be written.
-        Unavailable: The database is down or busy.
+        Unavailable: The database is down or busy, or the disk is full or fails.
     """
     check_right(grant, tenant, Right.ADMIN)
     async with db.snapshot(tenant) as conn:
@@ -74,18 +77,25 @@ async def export_tenant(db: Database, tenant: str, folder: Path, *, grant: Grant
             manifest = replace(manifest, seal=manifest.sealed(keys))
             manifest.write(folder)
         except OSError as error:
+            if error.errno in _DISK:
+                raise Unavailable(
+                    part="disk", reason=f"{error.strerror}; what is in {folder} is no export"
+                ) from error
             raise BadRequest(field=str(folder), reason=f"cannot be written: {error.strerror}") from error
     return manifest
 
 
 async def _write(conn: AsyncConnection, folder: Path, table: sa.Table, keys: TenantKeys) -> ExportedTable:
-    writer = ExportWriter(folder, table, keys)
     rows = await conn.stream(
         sa.text(_query(table)), {"tenant": keys.tenant}, execution_options={"yield_per": _ROWS_AT_ONCE}
     )
-    async for (line,) in rows:
-        writer.add(line)
-    return writer.end()
+    try:
+        with ExportWriter(folder, table, keys) as writer:
+            async for (line,) in rows:
+                writer.add(line)
+            return writer.end()
+    finally:
+        await rows.close()
 
 
 def _query(table: sa.Table) -> str:

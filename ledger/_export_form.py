@@ -8,13 +8,14 @@ themselves stand in it wrapped, as they do in the database.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Self
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
@@ -141,12 +142,20 @@ _MANIFEST: Final = TypeAdapter(Manifest)
 
 
 class ExportWriter:
-    """Writes one file, line by line, and says what is in it."""
+    """Writes one file, line by line, and says what is in it; left early, it closes what there is."""
 
     def __init__(self, folder: Path, table: sa.Table, keys: TenantKeys) -> None:
         self._table, self._keys = table, keys
         self._file = _created(folder / file_of(table.name))
         self._sha, self._rows, self._bytes = hashlib.sha256(), 0, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # What went wrong is on its way already; the disk may refuse what is left once more.
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def add(self, line: str) -> None:
         """Write a row."""
