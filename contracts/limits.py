@@ -39,7 +39,7 @@ NAMED_CLAIMS_MAX: Final = 10_000
 APPENDS_WAITING_MAX: Final = 512
 """Appends of one tenant that wait for their transaction, in one process."""
 APPENDS_WAITING_BYTES_MAX: Final = 4 * APPEND_BYTES_MAX
-"""Encrypted bytes of all appends that wait for theirs, in one process."""
+"""Encrypted bytes of all appends that wait for theirs, in one process; of one tenant at most half."""
 
 CONTRACT_NAMES_MAX: Final = 64
 """Places in a relation contract's authority, names in one place, and rules of supersession."""

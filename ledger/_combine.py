@@ -31,7 +31,8 @@ class Combiner(Generic[Item, Result]):
     Runs one batch at a time for each key; what arrives meanwhile forms the next batch.
 
     A batch weighs at most `weight_max` and `bytes_max`, unless its only item alone weighs more. Of one
-    key `waiting_max` items wait at most, of all together `waiting_bytes_max`; the next is turned away.
+    key `waiting_max` items wait at most, of all together `waiting_bytes_max`, and of one key half of
+    that: one that is slow leaves room to others. The next is turned away.
     """
 
     weight_max: int
@@ -41,7 +42,7 @@ class Combiner(Generic[Item, Result]):
     _queues: dict[str, list[_Waiting[Any, Any]]] = field(default_factory=dict)
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _held: Counter[str] = field(default_factory=Counter)
-    _held_bytes: int = 0
+    _held_bytes: Counter[str] = field(default_factory=Counter)
 
     async def submit(
         self,
@@ -68,19 +69,21 @@ class Combiner(Generic[Item, Result]):
         if key not in self._tasks:
             self._tasks[key] = asyncio.create_task(self._drain(key, run), name=f"combine {key}")
         self._held[key] += 1
-        self._held_bytes += size_bytes
+        self._held_bytes[key] += size_bytes
         try:
             return await future
         finally:
             self._held[key] -= 1
-            self._held_bytes -= size_bytes
+            self._held_bytes[key] -= size_bytes
             if not self._held[key]:
-                del self._held[key]
+                del self._held[key], self._held_bytes[key]
 
     def _make_room(self, key: str, size_bytes: int) -> None:
         if self._held.get(key, 0) >= self.waiting_max:
             reason = f"{self.waiting_max} appends of the tenant wait already"
-        elif self._held_bytes + size_bytes > self.waiting_bytes_max:
+        elif self._held_bytes.get(key, 0) + size_bytes > self.waiting_bytes_max // 2:
+            reason = f"{self.waiting_bytes_max // 2} bytes of the tenant wait already"
+        elif self._held_bytes.total() + size_bytes > self.waiting_bytes_max:
             reason = f"{self.waiting_bytes_max} bytes wait already"
         else:
             return

@@ -223,7 +223,7 @@ async def test_a_group_whose_acknowledgement_is_lost_is_found_by_its_keys(db, mo
     assert (await head_of(db)).commit == 6
 
 
-@pytest.mark.parametrize(("waiting_max", "bytes_max"), [(3, 10**6), (100, 2_500)])
+@pytest.mark.parametrize(("waiting_max", "bytes_max"), [(3, 10**6), (100, 5_000)])
 async def test_more_than_may_wait_is_turned_away_and_says_when_to_come_again(
     db, owner_engine, waiting_max, bytes_max
 ):
@@ -261,6 +261,31 @@ async def test_one_tenant_that_is_slow_leaves_room_to_others(db, owner_engine):
         assert (await append(narrow, draft("quick"), tenant="other")).commit == 1
 
     assert (await slow).commit == 2
+
+
+async def test_of_the_bytes_that_may_wait_one_key_takes_half():
+    combiner: Combiner[int, int] = Combiner(
+        weight_max=1, bytes_max=100, waiting_max=100, waiting_bytes_max=100
+    )
+    may_end = asyncio.Event()
+
+    async def run(items):
+        await may_end.wait()
+        return items
+
+    def submit(key, size_bytes):
+        return asyncio.create_task(combiner.submit(key, 1, weight=1, size_bytes=size_bytes, run=run))
+
+    slow = [submit("slow", 25), submit("slow", 25)]
+    too_much, other, both = submit("slow", 1), submit("other", 50), submit("third", 1)
+    await asyncio.sleep(0)
+    # Whoever is turned away is so at once.
+    assert [one.done() for one in (*slow, other)] == [False, False, False]
+    assert [type(one.exception()) for one in (too_much, both)] == [Busy, Busy]
+
+    may_end.set()
+    assert await asyncio.gather(*slow, other) == [1, 1, 1]
+    assert await submit("slow", 50) == 1
 
 
 async def _waits_for_lock(conn):
