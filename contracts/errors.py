@@ -38,6 +38,7 @@ error in one table each; nothing else may map errors.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Self
 
 
@@ -189,7 +190,9 @@ class TenantTaken(Incorrect):
     code = "incorrect.tenant_taken"
 
     def __init__(self) -> None:
-        super().__init__("the name is a tenant's here, or was one's that was deleted: choose another")
+        super().__init__(
+            "the name is a tenant's here, or was one's that was deleted: choose another, or another plane"
+        )
 
 
 class TenantSuspended(Incorrect):
@@ -233,7 +236,7 @@ class VersionConflict(Stale):
     code = "stale.version_conflict"
 
     def __init__(self, *, stream: str, expected: int) -> None:
-        super().__init__(f"the stream has moved past version {expected}")
+        super().__init__(f"the stream is not at version {expected}")
         self.stream, self.expected = stream, expected
 
 
@@ -273,7 +276,7 @@ class Busy(Unavailable):
     code = "unavailable.busy"
 
     def __init__(self, *, part: str, reason: str, retry_after_seconds: float) -> None:
-        super().__init__(part=part, reason=reason)
+        super().__init__(part=part, reason=f"{reason}; come again in {math.ceil(retry_after_seconds)} s")
         self.retry_after_seconds = retry_after_seconds
 
 

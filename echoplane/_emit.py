@@ -39,8 +39,8 @@ def read_lines(raw: bytes) -> list[Line]:
     Validate a whole file of JSONL; empty lines are passed over.
 
     Raises:
-        BadRequest: The first wrong line, its field and why; and two lines that share an idempotency
-            key and differ.
+        BadRequest: There is nothing; the first wrong line, its field and why; two lines that share an
+            idempotency key and differ.
         LimitExceeded: A line is longer than an event may be.
     """
     lines = []
@@ -58,6 +58,9 @@ def read_lines(raw: bytes) -> list[Line]:
                 field=f"line {number}: kind", reason=f"{draft.kind} comes through its own command, not emit"
             )
         lines.append(Line(number=number, draft=draft))
+    if not lines:
+        # Nothing is opened for nothing: a tenant's name is given once.
+        raise BadRequest(field="FILE", reason="holds no events")
     _check_keys(lines)
     return lines
 
@@ -98,11 +101,8 @@ def check_atomic(lines: Sequence[Line]) -> None:
     Refuse what does not fit in one commit.
 
     Raises:
-        BadRequest: There is nothing.
         LimitExceeded: More events than one append takes.
     """
-    if not lines:
-        raise BadRequest(field="FILE", reason="holds no events")
     if len(lines) > limits.APPEND_EVENTS_MAX:
         raise LimitExceeded(limit="events in one commit", allowed=limits.APPEND_EVENTS_MAX, given=len(lines))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from contracts.claims import ASSISTANT, ProjectedClaim
@@ -12,6 +13,7 @@ from contracts.limits import EXTRACTED_CLAIMS_MAX
 from contracts.names import is_name
 from projection._english import EnglishReader
 from projection._language import Finding, Language, Speaker, StatedValidity
+from projection._spelling import Places, spelt
 from projection._structured import structured
 
 _READ_KINDS: Final = frozenset({Kind.TURN, Kind.OBSERVATION, Kind.ACTION, Kind.CLAIM})
@@ -32,7 +34,7 @@ class RuleProjector:
         self._languages: tuple[Language, ...] = (EnglishReader(),)
         # Raised whenever the same log would be projected or decided otherwise: a tenant that was folded
         # under another name is rebuilt.
-        self.version = "+".join(("rules-2", *(language.name for language in self._languages)))
+        self.version = "+".join(("rules-3", *(language.name for language in self._languages)))
 
     def project(self, event: Event) -> Sequence[ProjectedClaim]:
         """Return structured claims with ordinals from 0, or, where there are none, what the text says."""
@@ -44,8 +46,13 @@ class RuleProjector:
         return self._read(draft.text, speaker, occurrence_id=draft.occurrence_id)
 
     def _read(self, text: str, speaker: Speaker, *, occurrence_id: str | None) -> list[ProjectedClaim]:
-        findings = [finding for language in self._languages for finding in language.read(text, speaker)]
+        # As names are: what a keyboard or a file system made of a letter or a line must not hide a fact.
+        read = spelt(text)
+        findings = [finding for language in self._languages for finding in language.read(read, speaker)]
         fitting = [finding for finding in findings if _fits(finding, speaker)][:EXTRACTED_CLAIMS_MAX]
+        if fitting and read != text:
+            places = Places(text)
+            fitting = [replace(finding, span=places.back(finding.span)) for finding in fitting]
         # An id of the source's own names one occurrence: it cannot be shared out over several.
         shared = occurrence_id if len(fitting) == 1 else None
         return [_claim(ordinal, finding, shared) for ordinal, finding in enumerate(fitting)]

@@ -140,5 +140,9 @@ def test_one_commit_takes_a_bounded_number_of_events():
     check_atomic(read_lines(jsonl(*[TURN] * limits.APPEND_EVENTS_MAX)))
     with pytest.raises(LimitExceeded):
         check_atomic(read_lines(jsonl(*[TURN] * (limits.APPEND_EVENTS_MAX + 1))))
-    with pytest.raises(BadRequest):
-        check_atomic([])
+
+
+@pytest.mark.parametrize("raw", [b"", b"\n \n"])
+def test_a_file_without_an_event_is_refused(raw):
+    with pytest.raises(BadRequest, match="holds no events"):
+        read_lines(raw)

@@ -1,5 +1,7 @@
 """A text must never stop a tenant, whatever it says and whenever it was said."""
 
+import unicodedata
+
 import pytest
 
 from contracts.events import Event, EventDraft
@@ -28,6 +30,18 @@ def projected(text, observed_at):
         draft=draft,
     )
     return RuleProjector().project(event)
+
+
+@pytest.mark.parametrize("unseen", ["", "\ufeff", "\u200b"])
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_text_is_read_in_whatever_form_its_letters_came_and_quoted_as_it_came(form, unseen):
+    first, second = (unicodedata.normalize(form, text) for text in ("Grüße, José! ", "I live in Orléans."))
+
+    (claim,) = projected(first + unseen + second, "2020-01-01T00:00:00Z")
+
+    assert claim.draft.value == "Orléans"
+    (span,) = claim.spans
+    assert (first + unseen + second)[span.start : span.end].strip(" \ufeff\u200b") == second[10:-1]
 
 
 @pytest.mark.parametrize("noun", ["x" * 504, "é" * 508])
