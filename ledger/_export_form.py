@@ -9,9 +9,11 @@ themselves stand in it wrapped, as they do in the database.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import hmac
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -126,7 +128,7 @@ class Manifest:
             BadRequest: There is none, or it has another form.
         """
         try:
-            with (folder / MANIFEST).open("rb") as file:
+            with _regular(folder / MANIFEST) as file:
                 said: dict[str, Any] = parse(file.read(_MANIFEST_BYTES_MAX))
             manifest = _MANIFEST.validate_python(said)
         except OSError as error:
@@ -177,6 +179,15 @@ class ExportWriter:
         )
 
 
+def _regular(path: Path) -> BinaryIO:
+    """Open a file to read; whatever else bears its name, as a pipe that nobody writes to, is refused."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
 def read_lines(folder: Path, exported: ExportedTable, keys: TenantKeys) -> Iterator[bytes]:
     """
     Yield the rows of a file; what was yielded is only to be believed once all were.
@@ -187,7 +198,7 @@ def read_lines(folder: Path, exported: ExportedTable, keys: TenantKeys) -> Itera
     name = file_of(exported.table)
     sha, rows, size = hashlib.sha256(), 0, 0
     try:
-        with (folder / name).open("rb") as file:
+        with _regular(folder / name) as file:
             while line := file.readline(RESTORE_LINE_BYTES_MAX):
                 sha.update(line)
                 rows, size = rows + 1, size + len(line)

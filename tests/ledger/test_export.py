@@ -52,3 +52,10 @@ async def test_a_disk_that_fails_is_no_fault_of_the_request(
     with pytest.raises(KINDS[number], match=os.strerror(number)):
         await log.export_tenant(plane_db, "acme", tmp_path / "out", grant=LOCAL_GRANT)
     assert [file.raw.closed for file in opened] == [True]
+
+
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "manifest.json")
+
+    with pytest.raises(BadRequest, match="not a regular file"):
+        _export_form.Manifest.read(tmp_path)
