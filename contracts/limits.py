@@ -113,6 +113,10 @@ EXPORT_LINE_BYTES_MAX: Final = 1_048_576
 """Bytes of one line of an exported log: a commit with as many events as one may hold."""
 HISTORY_CELLS_MAX: Final = 10_000
 """Rectangles that one history answer lists."""
+PAIR_COMPARISONS_MAX: Final = 1_000_000
+"""Comparisons of claims by which one answer tells the past of pairs of names that were ended or erased."""
+MERGES_CLAIMS_KEPT_MAX: Final = 65_536
+"""Claims of who is one with whom of which one process keeps in memory what they come to, of all tenants."""
 JOIN_PAIRS_MAX: Final = 10_000
 """Pairs that one join lists."""
 DIFF_CHANGES_MAX: Final = 1_000

@@ -8,13 +8,15 @@ a digest of the rows of all claims that they were worked out from.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import sqlalchemy as sa
 
 from contracts.identity import IDENTITY
+from contracts.limits import MERGES_CLAIMS_KEPT_MAX
 from ledger._found import Stand
 from ledger._identity import NO_MERGES, Merges, identity_of
 from ledger._keys import TenantKeys
@@ -24,12 +26,46 @@ from ledger._world import Reader
 CONTRACTS_KEPT_MAX: Final = 16
 """Sets of contracts of one tenant, at different cuts and epochs, that are kept in memory."""
 
-MERGES_KEPT_MAX: Final = 16
-"""The same of who is one with whom."""
+
+class MergesKept:
+    """
+    Who is one with whom, by a tenant's keys and the digest of the rows: of all tenants those used last.
+
+    They are as large as the claims that they were worked out from, and together have `claims_max` of
+    these at most. None stays longer than the keys by which its rows were checked.
+    """
+
+    def __init__(self, claims_max: int) -> None:
+        self.claims_count = 0
+        self._claims_max = claims_max
+        self._kept: OrderedDict[tuple[ref[TenantKeys], bytes], tuple[Merges, int]] = OrderedDict()
+
+    def get(self, keys: TenantKeys, digest: bytes) -> Merges | None:
+        """Return what is kept, as used just now; None where nothing is."""
+        at = (ref(keys), digest)
+        if at not in self._kept:
+            return None
+        self._kept.move_to_end(at)
+        return self._kept[at][0]
+
+    def put(self, keys: TenantKeys, digest: bytes, merges: Merges, claims_count: int) -> None:
+        """Keep merges that so many claims made, and let those go that were used longest ago."""
+        self._drop((ref(keys), digest))
+        if claims_count > self._claims_max:
+            return
+        self._kept[ref(keys, lambda gone: self._drop((gone, digest))), digest] = merges, claims_count
+        self.claims_count += claims_count
+        while self.claims_count > self._claims_max:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, at: tuple[ref[TenantKeys], bytes]) -> None:
+        _, claims_count = self._kept.pop(at, (None, 0))
+        self.claims_count -= claims_count
+
 
 # For as long as the tenant's keys are held in memory, by which the rows were checked.
 _KEPT: Final[WeakKeyDictionary[TenantKeys, dict[bytes, Contracts]]] = WeakKeyDictionary()
-_MERGED: Final[WeakKeyDictionary[TenantKeys, dict[bytes, Merges]]] = WeakKeyDictionary()
+_MERGED: Final = MergesKept(MERGES_CLAIMS_KEPT_MAX)
 
 _ROW: Final = (
     "ROW(c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.entity, c.relation, c.stance, c.body, "
@@ -108,9 +144,8 @@ async def _merges(reader: Reader, stand: Stand, contracts: Contracts) -> Merges:
     """Return who is one with whom, where nothing was erased."""
     bound = {"tenant": reader.keys.tenant, "epoch": reader.epoch, "cut": reader.cut}
     row = (await reader.conn.execute(_ROWS, bound)).one()
-    kept = _MERGED.setdefault(reader.keys, {})
     digest = stand.contracts + bytes(row.digest)
-    found = kept.get(digest)
+    found = _MERGED.get(reader.keys, digest)
     if found is not None:
         return found
     claims = await reader.identity_claims()
@@ -118,7 +153,5 @@ async def _merges(reader: Reader, stand: Stand, contracts: Contracts) -> Merges:
     acting = {bytes(claim_id).hex() for claim_id in row.acting}
     # What else they hang on (what a pair was derived from, say) is not in the digest: then it is not kept.
     if all(claim.relation in IDENTITY or claim.claim_id in acting for claim in claims):
-        while len(kept) >= MERGES_KEPT_MAX:
-            del kept[next(iter(kept))]
-        kept[digest] = merges
+        _MERGED.put(reader.keys, digest, merges, len(claims))
     return merges

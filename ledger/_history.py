@@ -226,13 +226,14 @@ async def _cells(
         left -= len(kept[-1][1])
     # What was said of who it is one with: of every valid time, and so of the one that is wanted.
     reader = Reader(conn=conn, keys=keys, epoch=epoch, cut=known[1] - 1)
-    pairs = (await pair_lines(reader, entity=entity, relation=relation)).lines
-    own = [(line, [cell for cell in cells if _is_known(cell, known)]) for line, cells in pairs]
+    pairs = await pair_lines(reader, entity=entity, relation=relation)
+    by_name = sorted(pairs.lines, key=lambda each: each[0].part)
+    own = [(line, [cell for cell in cells if _is_known(cell, known)]) for line, cells in by_name]
     for line, cells in own:
         kept.append((line, cells[:left]))
         left -= len(kept[-1][1])
     count = sum(map(len, found.values())) + sum(len(cells) for _, cells in own)
-    return _Found(lines=tuple(kept), truncated=count > HISTORY_CELLS_MAX)
+    return _Found(lines=tuple(kept), truncated=count > HISTORY_CELLS_MAX or bool(pairs.cut))
 
 
 def _is_known(cell: Cell, known: tuple[int, int]) -> bool:

@@ -179,7 +179,8 @@ class _Comparison:
         for line, cells in await self._changed(lines):
             areas = areas_of(cells[:HISTORY_CELLS_MAX])
             own = self._at(line, areas, held[line.line_id]) if self.at_instants else self._along(line, areas)
-            found.append((line, own, len(cells) > HISTORY_CELLS_MAX))
+            is_cut = len(cells) > HISTORY_CELLS_MAX or line.line_id in self.pairs.cut
+            found.append((line, own, is_cut))
         return found
 
     async def _changed(self, lines: Sequence[LineRow]) -> list[tuple[LineRow, list[Cell]]]:

@@ -34,7 +34,7 @@ def test_every_pair_has_at_every_cut_what_the_oracle_says(commits):
     for cut in range(1, len(commits) + 1):
         oracle = Oracle([claim for claim in claims if claim.commit <= cut], CONTRACTS.of, instants)
         for one, other in itertools.combinations(("ann", "bob", "box"), 2):
-            cells = told.get(pair_of(one, other), ())
+            cells = told[pair_of(one, other)].cells if pair_of(one, other) in told else ()
             here = [c for c in cells if c.known_from <= cut and (c.known_to is None or cut < c.known_to)]
             pair = frozenset({one, other})
             sides = oracle.pair(pair)
@@ -62,7 +62,7 @@ def test_a_pair_that_was_derived_goes_with_what_it_was_derived_from():
     ]
     claims = claims_in([[form | {"source_event_id": f"e{n}"}] for n, form in enumerate(commits, start=1)])
 
-    cells = _cells(claims, CONTRACTS)[pair_of("ann", "annie")]
+    cells = _cells(claims, CONTRACTS)[pair_of("ann", "annie")].cells
 
     assert [(one.segment.state, one.known_from, one.known_to) for one in cells] == [
         ("value", 2, 3),
@@ -103,9 +103,9 @@ async def test_a_difference_shows_who_became_one_with_whom_and_by_which_event(te
     undone = (await tell.diff(await tell.view(2), await tell.view(3), entity="annie")).changes
     nothing = await tell.diff(await tell.view(1), await tell.view(3), entity="eve")
 
-    assert [(one.entity, one.before.state, one.after.state) for one in merged] == [
+    assert {(one.entity, one.before.state, one.after.state) for one in merged} == {
         (pair_of("ann", "anna"), "nothing", "value"), (pair_of("ann", "annie"), "nothing", "value"),
-    ]  # fmt: skip
+    }  # fmt: skip
     assert {claim.event_id for one in merged for claim in one.causes} == set(said.event_ids)
     (pair,) = [one for one in undone if one.relation == "same_as"]
     assert (pair.before.state, pair.after.state, pair.commits) == ("value", "withdrawn", (3,))
@@ -120,3 +120,21 @@ async def test_a_difference_shows_who_became_one_with_whom_and_by_which_event(te
         line = page.next_line
     assert [one.relation for one in paged].count("same_as") == 2
     assert len({one.part for one in paged if one.relation == "same_as"}) == 2
+
+
+async def test_a_pair_that_comes_between_two_pages_of_a_difference_moves_none_of_the_others(
+    tell, monkeypatch
+):
+    monkeypatch.setattr("ledger._reads_diff.DIFF_CHANGES_MAX", 1)
+    await tell(*(same(f"n{number}") for number in range(4)))
+    first = await tell.diff(await tell.view(0), await tell.view())
+    await tell(*(same(f"a{number}") for number in range(8)))
+
+    paged, line = [*first.changes], first.next_line
+    while line is not None:
+        page = await tell.diff(await tell.view(0), await tell.view(), from_line=line)
+        paged += page.changes
+        line = page.next_line
+
+    pairs = [one.part for one in paged if '"n' in one.part]
+    assert sorted(pairs) == [pair_of("ann", f"n{number}") for number in range(4)]

@@ -8,6 +8,9 @@ import sqlalchemy as sa
 from contracts.errors import IntegrityFault
 from contracts.resolutions import Missing, Resolved
 from ledger import _ground
+from ledger._ground import MergesKept
+from ledger._identity import NO_MERGES
+from ledger._keys import KEY_BYTES, TenantKeys
 from tests.ledger.test_resolve import ask, say  # noqa: F401 — a fixture
 
 WHO = {"key": ("Bob", "same_as")}
@@ -67,3 +70,32 @@ async def test_a_changed_claim_of_identity_is_refused_though_its_merges_are_kept
 
     with pytest.raises(IntegrityFault):
         await ask(db, "Bob", "home")
+
+
+def keys_of(tenant):
+    return TenantKeys(tenant=tenant, _wrapping_key=bytes(KEY_BYTES), _digest_key=bytes(KEY_BYTES))
+
+
+def test_merges_of_all_tenants_together_are_kept_up_to_the_bound_those_used_last():
+    kept, tenants = MergesKept(claims_max=10), [keys_of(f"t{number}") for number in range(3)]
+    for keys in tenants[:2]:
+        kept.put(keys, b"d", NO_MERGES, 4)
+    assert kept.get(tenants[0], b"d") is NO_MERGES
+
+    kept.put(tenants[2], b"d", NO_MERGES, 4)
+    kept.put(tenants[2], b"d", NO_MERGES, 5)
+    kept.put(tenants[2], b"larger", NO_MERGES, 11)
+
+    assert [kept.get(keys, b"d") is not None for keys in tenants] == [True, False, True]
+    assert kept.get(tenants[2], b"larger") is None
+    assert kept.claims_count == 9
+
+
+def test_merges_are_kept_no_longer_than_the_keys_of_their_tenant():
+    kept, keys = MergesKept(claims_max=10), keys_of("t")
+    kept.put(keys, b"one", NO_MERGES, 4)
+    kept.put(keys, b"two", NO_MERGES, 4)
+
+    del keys
+
+    assert kept.claims_count == 0
