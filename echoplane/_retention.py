@@ -7,7 +7,8 @@ What a retention policy erases goes by erasures that say so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 
 import structlog
 
@@ -31,39 +32,54 @@ async def retain(plane: Plane, tenant: str) -> RetainAnswer:
         EchoplaneError: As `ledger.erase.erase`; what was erased before stays so.
     """
     erased = erasures = 0
-    while (request := await overdue(plane.database, tenant)) is not None:
+    last: str | None = None
+    while (request := await overdue(plane.database, tenant, after_event_id=last)) is not None:
         answer = await erase(plane, tenant, request, grant=LOCAL_GRANT, actor_id=RETENTION_ACTOR)
         if not answer.erased:
             # Somebody else erases the same.
             break
         erased, erasures = erased + len(answer.erased), erasures + 1
+        last = request.event_ids[-1]
+        # Who asks the plane meanwhile comes before the next.
+        await asyncio.sleep(0)
     return RetainAnswer(tenant=tenant, erased=erased, erasures=erasures)
 
 
 async def retain_all(plane: Plane) -> None:
     """Erase whatever is too old, and finish what was half deleted; a tenant that fails keeps no other."""
     for tenant in await retaining(plane.database):
-        await _do(plane, tenant, _retain)
+        await _or_put_off(_retain(plane, tenant), tenant=tenant)
     for tenant in await half_deleted(plane.database):
-        await _do(plane, tenant, _finish)
+        await _or_put_off(_finish(plane, tenant), tenant=tenant)
 
 
 async def keep_retained(plane: Plane) -> None:
-    """Do that every `RETENTION_SECONDS`, until cancelled."""
+    """Do that every `RETENTION_SECONDS`, until cancelled: whatever goes wrong, the next look comes."""
     while True:
-        try:
-            await retain_all(plane)
-        except EchoplaneError as error:
-            log.warning("retention_put_off", error=error.code)
+        await _or_put_off(retain_all(plane))
         await asyncio.sleep(RETENTION_SECONDS)
 
 
-async def _do(plane: Plane, tenant: str, what: Callable[[Plane, str], Awaitable[None]]) -> None:
+@asynccontextmanager
+async def retaining_meanwhile(plane: Plane) -> AsyncIterator[None]:
+    """Keep what policies say as long as the block runs; however that ended, the block ends in order."""
+    keeping = asyncio.create_task(keep_retained(plane), name="retention")
     try:
-        await what(plane, tenant)
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.wait([keeping])
+
+
+async def _or_put_off(work: Awaitable[None], **about: str) -> None:
+    try:
+        await work
     except EchoplaneError as error:
         # It cannot be folded, or is busy.
-        log.warning("retention_put_off", tenant=tenant, error=error.code)
+        log.warning("retention_put_off", error=error.code, **about)
+    except Exception:
+        # A full disk, the driver, a bug of ours: no reason to keep for ever what is to be erased.
+        log.exception("retention_failed", **about)
 
 
 async def _retain(plane: Plane, tenant: str) -> None:

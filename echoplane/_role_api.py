@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from socket import socket
 
 import uvicorn
@@ -13,7 +11,7 @@ from contracts.errors import Unavailable
 from echoplane._embedded import find_servers
 from echoplane._http import make_app
 from echoplane._http_stream import Streams
-from echoplane._retention import keep_retained
+from echoplane._retention import retaining_meanwhile
 from echoplane._settings import Settings
 from echoplane._traces import exporting
 from echoplane._wiring import open_plane
@@ -61,10 +59,5 @@ async def serve_api(settings: Settings) -> None:
             ),
             app.state.streams,
         )
-        keeping = asyncio.create_task(keep_retained(plane), name="retention")
-        try:
+        async with retaining_meanwhile(plane):
             await server.serve()
-        finally:
-            keeping.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await keeping

@@ -17,6 +17,8 @@ head = sa.Table(
     sa.Column("hash", sa.LargeBinary, nullable=False),
     # Whether anything was recorded by the server's own clock: from then on nobody may state another.
     sa.Column("live", sa.Boolean, nullable=False),
+    # Of all events of the log, as they are stored.
+    sa.Column("bytes", sa.BigInteger, nullable=False),
     sa.PrimaryKeyConstraint("tenant"),
     sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="head_of_tenant"),
 )

@@ -19,8 +19,6 @@ tenant_policy = sa.Table(
     sa.Column("bytes_max", sa.BigInteger),
     sa.Column("events_per_minute", sa.Integer),
     sa.Column("retention_days", sa.Integer),
-    # Of all events of the log, as they are stored.
-    sa.Column("bytes", sa.BigInteger, nullable=False),
     # Events that may be appended at that time; below nothing after a large append, until that is made up for.
     sa.Column("allowance", sa.Double, nullable=False),
     sa.Column("allowance_at", sa.DateTime(timezone=True), nullable=False),

@@ -25,16 +25,12 @@ from ledger._append import append_within
 from ledger._database import Database
 from ledger._decisions import STREAM, TENANCY
 from ledger._grants import check_right
-from ledger._tenants import TenantRecord, read_tenants, tenant_keys
+from ledger._tenants import TenantRecord, read_tenant, tenant_keys
 
 RETENTION_ACTOR: Final = "retention"
 """The actor of an erasure that a retention policy asked for."""
 
 _HOLD_HEAD: Final = sa.text("SELECT echoplane_hold_head(:tenant)")
-_BYTES: Final = sa.text(
-    "SELECT coalesce(sum(octet_length(header) + octet_length(ciphertext)), 0)::bigint FROM event "
-    "WHERE tenant = :tenant"
-)
 _CHANGE: Final = sa.text(
     "UPDATE tenant_policy SET suspended = :suspended, events_max = :events_max, bytes_max = :bytes_max, "
     "events_per_minute = :events_per_minute, retention_days = :retention_days, "
@@ -43,14 +39,15 @@ _CHANGE: Final = sa.text(
 )
 _INSERT: Final = sa.text(
     "INSERT INTO tenant_policy (tenant, suspended, events_max, bytes_max, events_per_minute, retention_days, "
-    "bytes, allowance, allowance_at) VALUES (:tenant, :suspended, :events_max, :bytes_max, "
-    ":events_per_minute, :retention_days, :bytes, coalesce(CAST(:events_per_minute AS integer), 0), "
-    "clock_timestamp())"
+    "allowance, allowance_at) VALUES (:tenant, :suspended, :events_max, :bytes_max, :events_per_minute, "
+    ":retention_days, coalesce(CAST(:events_per_minute AS integer), 0), clock_timestamp())"
 )
 _WHY_DELETED: Final = sa.text("SELECT reason FROM deleted_tenant WHERE tenant = :tenant")
 # By the clock, then by position: what was erased before is passed over without being read.
 _OVERDUE: Final = sa.text(
-    "SELECT e.event_id FROM event e WHERE e.tenant = :tenant AND e.position < coalesce((SELECT "
+    "SELECT e.event_id FROM event e WHERE e.tenant = :tenant AND e.position > coalesce((SELECT "
+    "l.position FROM event l WHERE l.tenant = :tenant AND l.event_id = CAST(:after AS text)), 0) "
+    "AND e.position < coalesce((SELECT "
     "c.first_position FROM commit c WHERE c.tenant = :tenant AND c.recorded_at >= :before "
     "ORDER BY c.recorded_at LIMIT 1), 9223372036854775807) AND e.kind NOT IN ('relation', 'decision', "
     "'erasure') AND NOT EXISTS (SELECT FROM erased x WHERE x.tenant = e.tenant AND x.event_id = e.event_id) "
@@ -60,7 +57,11 @@ _OVERDUE: Final = sa.text(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantUse:
-    """A tenant, what holds of it, and the bytes that its log takes; `reason` says why it was deleted."""
+    """
+    A tenant, what holds of it, and the bytes that its log takes; `reason` says why it was deleted.
+
+    Of one that is deleted the log takes none, though some of its rows may still be there.
+    """
 
     record: TenantRecord
     policy: Policy
@@ -97,15 +98,14 @@ async def show_tenant(db: Database, tenant: str) -> TenantUse:
         NotFound: There is none of this name, and there was none.
         Unavailable: The database is down or busy.
     """
-    records = await read_tenants(db, after="", limit=1, only=tenant)
-    if not records:
+    record = await read_tenant(db, tenant)
+    if record is None:
         raise NotFound(what="tenant")
     async with db.snapshot(tenant) as conn:
         policy = await _policy(conn)
-        counted = await conn.scalar(sa.select(_tables.tenant_policy.c.bytes))
-        used = await conn.scalar(_BYTES, {"tenant": tenant}) if counted is None else counted
+        used = await conn.scalar(sa.select(_tables.head.c.bytes))
         reason = await conn.scalar(_WHY_DELETED, {"tenant": tenant})
-    return TenantUse(record=records[0], policy=policy, bytes=used or 0, reason=reason)
+    return TenantUse(record=record, policy=policy, bytes=used or 0, reason=reason)
 
 
 async def decide(
@@ -139,8 +139,7 @@ async def decide(
             return Decided(policy=policy, commit=None)
         bound = {"tenant": tenant, **asdict(policy)}
         if await conn.scalar(_CHANGE, bound) is None:
-            counted = await conn.scalar(_BYTES, {"tenant": tenant})
-            await conn.execute(_INSERT, {**bound, "bytes": counted})
+            await conn.execute(_INSERT, bound)
         keys = await tenant_keys(db, tenant, conn)
         draft = _draft(tenant, change, reason=reason, actor_id=actor_id)
         receipt = await append_within(conn, db, keys, draft, grant=grant)
@@ -148,11 +147,16 @@ async def decide(
     return Decided(policy=policy, commit=receipt.commit)
 
 
-async def overdue(db: Database, tenant: str) -> ErasureRequest | None:
+async def overdue(db: Database, tenant: str, *, after_event_id: str | None = None) -> ErasureRequest | None:
     """
     Return what a tenant's retention policy erases next: events that were recorded too long ago, the oldest.
 
     None where it has none, or nothing is too old. Commands stay: what they did has to be known.
+
+    Args:
+        db: The database.
+        tenant: Whose log.
+        after_event_id: The last event of the erasure before: what stands up to it is not passed again.
 
     Raises:
         Unavailable: The database is down or busy.
@@ -162,7 +166,12 @@ async def overdue(db: Database, tenant: str) -> ErasureRequest | None:
         if days is None:
             return None
         before = db.clock() - timedelta(days=days)
-        bound = {"tenant": tenant, "before": before, "limit": RETENTION_EVENTS_MAX}
+        bound = {
+            "tenant": tenant,
+            "after": after_event_id,
+            "before": before,
+            "limit": RETENTION_EVENTS_MAX,
+        }
         event_ids = tuple(await conn.scalars(_OVERDUE, bound))
     return ErasureRequest(subject=None, event_ids=event_ids) if event_ids else None
 

@@ -25,13 +25,20 @@ PLANE: Final = "echoplane"
 # As the check `tenant_name` has it.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _CREATE: Final = sa.text("SELECT echoplane_create_tenant(:tenant, :wrapped_keys, :created_at, :created_by)")
-_LIST: Final = sa.text(
+_RECORD: Final = (
     "SELECT tenant, t.created_at, t.created_by, d.deleted_at, d.deleted_by, p.suspended, "
     "coalesce(h.commit, d.commits) AS commits, coalesce(h.position, d.events) AS events "
-    "FROM tenant t FULL JOIN deleted_tenant d USING (tenant) LEFT JOIN head h USING (tenant) "
-    "LEFT JOIN tenant_policy p USING (tenant) "
-    'WHERE tenant COLLATE "C" > :after AND (CAST(:only AS text) IS NULL OR tenant = :only) '
-    'ORDER BY tenant COLLATE "C" LIMIT :limit'
+)
+_USE: Final = "LEFT JOIN head h USING (tenant) LEFT JOIN tenant_policy p USING (tenant) "
+_LIST: Final = sa.text(
+    f"{_RECORD} FROM tenant t FULL JOIN deleted_tenant d USING (tenant) {_USE}"
+    'WHERE tenant COLLATE "C" > :after ORDER BY tenant COLLATE "C" LIMIT :limit'
+)
+# By name in each table: the list looks through all tenants.
+_ONE: Final = sa.text(
+    f"{_RECORD} FROM (SELECT CAST(:tenant AS text) AS tenant) AS n LEFT JOIN tenant t USING (tenant) "
+    f"LEFT JOIN deleted_tenant d USING (tenant) {_USE}"
+    "WHERE t.tenant IS NOT NULL OR d.tenant IS NOT NULL"
 )
 
 
@@ -121,10 +128,25 @@ async def read_tenants(
     Raises:
         Unavailable: The database is down or busy.
     """
-    bound = {"after": after, "only": only, "limit": min(limit, LIST_ROWS_MAX)}
+    if only is not None:
+        record = await read_tenant(db, only) if only > after and limit > 0 else None
+        return [] if record is None else [record]
+    bound = {"after": after, "limit": min(limit, LIST_ROWS_MAX)}
     async with db.across_tenants() as conn:
         rows = (await conn.execute(_LIST, bound)).all()
     return [_record(row) for row in rows]
+
+
+async def read_tenant(db: Database, tenant: str) -> TenantRecord | None:
+    """
+    Return one tenant, a deleted one too; None where there is none of this name, and was none.
+
+    Raises:
+        Unavailable: The database is down or busy.
+    """
+    async with db.across_tenants() as conn:
+        row = (await conn.execute(_ONE, {"tenant": tenant})).one_or_none()
+    return None if row is None else _record(row)
 
 
 async def half_deleted(db: Database) -> list[str]:

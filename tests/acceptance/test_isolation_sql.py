@@ -16,7 +16,7 @@ LEFT_BEHIND = {
     "tombstone": "SELECT tenant, 1, 0, commit, event_id, '', '', '', '' FROM erased WHERE tenant = %s",
     "tombstone_reach": "VALUES (%s, 1, ' aa', ' bb', 1, 0)",
     "veiled_name": "VALUES (%s, 1, ' aa', 'xylia')",
-    "tenant_policy": "VALUES (%s, false, NULL, NULL, NULL, 30, 0, 0, now())",
+    "tenant_policy": "VALUES (%s, false, NULL, NULL, NULL, 30, 0, now())",
     "deleted_tenant": "VALUES (%s, now(), 'xylia', 'xylia', 0, 0)",
 }
 """Rows of tables that nothing has filled."""

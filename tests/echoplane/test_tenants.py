@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
+from contracts.erasures import ErasureRequest
 from contracts.errors import IntegrityFault
 from contracts.grants import LOCAL_GRANT, Right
 from contracts.relations import Cardinality, default_contract
@@ -15,7 +18,7 @@ from contracts.times import parse_instant
 from contracts.wire import SCHEMAS
 from echoplane import _retention
 from echoplane._cli import execute
-from echoplane._retention import retain, retain_all
+from echoplane._retention import retain, retain_all, retaining_meanwhile
 from echoplane._tenants import delete
 from ledger.log import create_token, overdue
 from ledger.write import register_contract
@@ -164,6 +167,76 @@ async def test_retention_takes_so_many_events_at_a_time_and_one_tenant_that_fail
     await retain_all(later)
 
     assert [(one.tenant, one.erased, one.erasures) for one in done] == [("b", 3, 2)]
+
+
+async def test_each_erasure_of_retention_begins_where_the_one_before_it_ended_and_others_are_served_between(
+    monkeypatch,
+):
+    """Of stand-ins that never wait: who else is served then is retention's own doing."""
+    looks, turns = [], []
+
+    async def found(_database, _tenant, *, after_event_id):
+        looks.append(after_event_id)
+        last = str(len(looks))
+        return None if len(looks) > 2 else ErasureRequest(subject=None, event_ids=(f"{last}0", last))
+
+    async def erased(_plane, _tenant, request, **_):
+        assert len(turns) >= len(looks) - 1
+        return SimpleNamespace(erased=request.event_ids)
+
+    async def others():
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(_retention, "overdue", found)
+    monkeypatch.setattr(_retention, "erase", erased)
+    serving = asyncio.create_task(others())
+    answer = await retain(SimpleNamespace(database=None), "a")
+    serving.cancel()
+
+    assert (answer.erased, answer.erasures, looks) == (4, 2, [None, "1", "2"])
+
+
+async def test_whatever_goes_wrong_with_one_tenant_or_one_look_retention_goes_on(monkeypatch):
+    """Not only what is expected: a full disk, a driver's error."""
+    looked, at_work = [], asyncio.Event()
+
+    async def some(_database):
+        looked.append("policies")
+        if len(looked) == 1:
+            raise OSError(28, "no space left")
+        return ["a", "b"]
+
+    async def none(_database):
+        return []
+
+    async def fails(_plane, tenant):
+        looked.append(tenant)
+        if tenant == "b":
+            at_work.set()
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(_retention, "RETENTION_SECONDS", 0)
+    monkeypatch.setattr(_retention, "retaining", some)
+    monkeypatch.setattr(_retention, "half_deleted", none)
+    monkeypatch.setattr(_retention, "retain", fails)
+    async with asyncio.timeout(10), retaining_meanwhile(SimpleNamespace(database=None)):
+        await at_work.wait()
+
+    assert looked[:4] == ["policies", "policies", "a", "b"]
+    looks = len(looked)
+    await asyncio.sleep(0)
+    assert len(looked) == looks
+
+
+async def test_retention_that_ended_by_a_bug_leaves_the_plane_to_end_in_order(monkeypatch):
+    async def ends(_plane):
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(_retention, "keep_retained", ends)
+    async with retaining_meanwhile(SimpleNamespace(database=None)):
+        await asyncio.sleep(0)
 
 
 async def test_a_deleted_tenant_is_gone_from_every_route_and_its_name_is_not_given_again(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from contracts.erasures import ErasureRequest
 from contracts.errors import BadRequest, Forbidden, TenantTaken
@@ -145,6 +146,13 @@ async def test_a_restored_tenant_is_the_same_in_every_row_and_answer_and_goes_on
     assert (await log.verify(other, "acme")).intact
     assert (await verify_claims(other, "acme", PROJECTOR)).intact
     assert not (await verify_cells(other, "acme")).problems_count
+    events = await read_all(other)
+    shown = await log.show_tenant(other, "acme")
+    async with other.snapshot("acme") as conn:
+        added = await conn.scalar(
+            sa.text("SELECT sum(octet_length(header) + octet_length(ciphertext)) FROM event")
+        )
+    assert (shown.record.events, shown.bytes) == (len(events), added)
 
 
 async def test_an_export_holds_nothing_of_what_was_erased_but_what_the_log_keeps(

@@ -67,7 +67,7 @@ OTHER_ROWS = [
     "INSERT INTO tombstone VALUES ('acme', 1, 0, 1, :event, '', '', '\\x01', '\\x01')",
     "INSERT INTO tombstone_reach VALUES ('acme', 1, ' aa', ' bb', 1, 0)",
     "INSERT INTO veiled_name VALUES ('acme', 1, ' aa', 'ann')",
-    "INSERT INTO tenant_policy VALUES ('acme', false, NULL, NULL, NULL, 30, 0, 0, now())",
+    "INSERT INTO tenant_policy VALUES ('acme', false, NULL, NULL, NULL, 30, 0, now())",
     """INSERT INTO unit_vector
     VALUES ('acme', :event, 'm', 1, '\\x01', array_fill(0::real, ARRAY[384])::vector)""",
 ]

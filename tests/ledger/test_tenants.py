@@ -24,7 +24,7 @@ from contracts.events import ErasedEvent, Event, Kind
 from contracts.grants import LOCAL_GRANT
 from contracts.relation_wire import ContractRequest
 from contracts.tenants import Policy
-from ledger import log
+from ledger import _tenants, log
 from ledger._ending import DELETED_IN_ORDER
 from ledger._tables import metadata
 from ledger.erase import erase
@@ -89,10 +89,11 @@ async def test_who_appends_past_its_quota_is_told_how_much_is_allowed_and_writes
     assert (await head_of(plane_db)).position == 6
 
 
-async def test_the_bytes_of_a_quota_are_those_of_the_whole_log_however_they_were_counted(
+async def test_the_bytes_of_a_quota_are_those_of_the_whole_log_and_no_event_is_read_to_know_them(
     plane_db, owner_engine
 ):
-    """Before the first decision they are added up, from then on counted."""
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("REVOKE SELECT ON event FROM echoplane_plane"))
     await append(plane_db, draft())
     before = (await log.show_tenant(plane_db, "acme")).bytes
     await decide(plane_db, bytes_max=10**6)
@@ -141,6 +142,18 @@ async def test_who_appends_too_fast_is_told_when_to_come_again_and_may_then(plan
         await append(plane_db, draft(), draft())
 
 
+async def test_appends_that_share_a_transaction_are_together_no_faster_than_the_rate_allows(plane_db):
+    await decide(plane_db, events_per_minute=1)
+
+    outcomes = await asyncio.gather(
+        *(append(plane_db, draft()) for _ in range(20)),
+        append(plane_db, *[draft() for _ in range(5)]),
+        return_exceptions=True,
+    )
+
+    assert [type(one).__name__ for one in outcomes] == ["Receipt"] + 20 * ["RateExceeded"]
+
+
 async def test_a_tenants_own_token_lifts_none_of_its_bounds(plane_db):
     own = replace(LOCAL_GRANT, tenant="acme")
 
@@ -164,6 +177,9 @@ async def test_retention_erases_what_was_recorded_too_long_ago_by_an_erasure_tha
     request = await log.overdue(later, "acme")
     assert request is not None
     assert request.event_ids == old.event_ids
+    rest = await log.overdue(later, "acme", after_event_id=old.event_ids[0])
+    assert rest is not None
+    assert rest.event_ids == old.event_ids[1:]
     report = await erase(
         later, "acme", PlainProjector(), request, grant=LOCAL_GRANT, actor_id=log.RETENTION_ACTOR
     )
@@ -269,3 +285,14 @@ async def test_tenants_are_listed_a_page_at_a_time_with_what_became_of_them(plan
     assert await log.read_tenants(plane_db, after="gamma", limit=2) == []
     (only,) = await log.read_tenants(plane_db, after="", limit=2, only="beta")
     assert only.commits == 1
+    assert await log.read_tenants(plane_db, after="beta", limit=2, only="beta") == []
+
+
+async def test_a_look_at_one_tenant_passes_no_other(plane_db):
+    """Every table is asked for the one name; of a scan of all, nothing but its cost would say so."""
+    async with plane_db.across_tenants() as conn:
+        await conn.execute(sa.text("SET LOCAL enable_seqscan = off"))
+        plan = list(await conn.scalars(sa.text(f"EXPLAIN {_tenants._ONE}"), {"tenant": "acme"}))
+
+    assert len([line for line in plan if "Index Cond: (tenant = 'acme'::text)" in line]) == 4
+    assert [line for line in plan if "Seq Scan" in line] == []

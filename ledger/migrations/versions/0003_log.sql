@@ -56,6 +56,18 @@ ALTER TABLE commit FORCE ROW LEVEL SECURITY;
 ALTER TABLE commit ALTER COLUMN tree SET NOT NULL;
 CREATE TRIGGER commit_tree BEFORE INSERT ON commit FOR EACH ROW EXECUTE FUNCTION echoplane_grow_tree();
 
+-- Of all events of the log, as they are stored: what a quota bounds, without reading them.
+ALTER TABLE head ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE head ALTER COLUMN bytes DROP DEFAULT;
+ALTER TABLE head NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE event NO FORCE ROW LEVEL SECURITY;
+UPDATE head AS h SET bytes = e.bytes
+FROM (
+    SELECT tenant, sum(octet_length(header) + octet_length(ciphertext)) AS bytes FROM event GROUP BY tenant
+) AS e WHERE e.tenant = h.tenant;
+ALTER TABLE head FORCE ROW LEVEL SECURITY;
+ALTER TABLE event FORCE ROW LEVEL SECURITY;
+
 -- What a caller says that events have in common, found by equality as streams are.
 ALTER TABLE event ADD COLUMN correlation_digest bytea;
 CREATE INDEX event_correlation ON event (tenant, correlation_digest, position)
@@ -309,7 +321,12 @@ BEGIN
         ON CONFLICT (tenant) DO UPDATE SET commit = excluded.commit;
         UPDATE head
         SET commit = v_commit, position = v_last_position, recorded_at = v_recorded_at, hash = v_hash,
-            live = p_clock IS NULL
+            live = p_clock IS NULL,
+            bytes = bytes + (
+                SELECT sum(octet_length(u.header) + octet_length(u.ciphertext))
+                FROM unnest(v_commits, p_headers, p_ciphertexts) AS u (commit, header, ciphertext)
+                WHERE u.commit IS NOT NULL
+            )
         WHERE tenant = p_tenant;
     END IF;
 

@@ -10,8 +10,6 @@ CREATE TABLE tenant_policy (
     bytes_max BIGINT,
     events_per_minute INTEGER,
     retention_days INTEGER,
-    -- Of all events of the log, as they are stored.
-    bytes BIGINT NOT NULL,
     -- Events that may be appended at that time; below nothing after a large append, until that is made up for.
     allowance DOUBLE PRECISION NOT NULL,
     allowance_at TIMESTAMP WITH TIME ZONE NOT NULL,
@@ -75,8 +73,8 @@ BEGIN
         RETURN false;
     END IF;
     -- Commit 0 is the empty log: before every clock, with a hash of zeros.
-    INSERT INTO head (tenant, commit, position, recorded_at, hash, live)
-    VALUES (p_tenant, 0, 0, '1970-01-01T00:00:00Z', decode(repeat('00', 32), 'hex'), false);
+    INSERT INTO head (tenant, commit, position, recorded_at, hash, live, bytes)
+    VALUES (p_tenant, 0, 0, '1970-01-01T00:00:00Z', decode(repeat('00', 32), 'hex'), false, 0);
     INSERT INTO epoch (tenant, epoch, commit, position, projector_version, state)
     VALUES (p_tenant, 1, 0, 0, '', 'serving');
     INSERT INTO trail_head (tenant, number) VALUES (p_tenant, 0);
@@ -97,6 +95,8 @@ DECLARE
     v_policy tenant_policy;
     v_more record;
     v_now timestamptz := clock_timestamp();
+    v_bytes bigint;
+    v_last_allowance double precision;
     v_quota text;
 BEGIN
     IF EXISTS (
@@ -113,8 +113,10 @@ BEGIN
     END IF;
 
     SELECT max(f.position) AS events, sum(octet_length(f.header) + octet_length(f.ciphertext))::bigint AS bytes,
-        count(*) FILTER (WHERE f.kind NOT IN ('decision', 'erasure')) AS bound
+        count(*) FILTER (WHERE f.kind NOT IN ('decision', 'erasure')) AS bound,
+        max(f.commit) FILTER (WHERE f.kind NOT IN ('decision', 'erasure')) AS last_bound
     INTO v_more FROM fresh AS f;
+    v_bytes := v_more.bytes + (SELECT h.bytes FROM head AS h WHERE h.tenant = v_policy.tenant);
     IF v_policy.events_per_minute IS NOT NULL THEN
         -- What was not used is kept for a minute.
         v_policy.allowance := least(
@@ -131,25 +133,29 @@ BEGIN
         v_quota := CASE
             WHEN v_more.events > v_policy.events_max THEN
                 format('events %s %s', v_policy.events_max, v_more.events)
-            WHEN v_policy.bytes + v_more.bytes > v_policy.bytes_max THEN
-                format('bytes %s %s', v_policy.bytes_max, v_policy.bytes + v_more.bytes)
+            WHEN v_bytes > v_policy.bytes_max THEN format('bytes %s %s', v_policy.bytes_max, v_bytes)
         END;
         IF v_quota IS NOT NULL THEN
             RAISE integrity_constraint_violation USING
                 MESSAGE = 'the tenant has used its quota', DETAIL = v_quota, CONSTRAINT = 'tenant_quota',
                 TABLE = 'tenant_policy';
         END IF;
-        -- Any size passes while an event may: one that is larger than a minute's worth could never.
-        IF v_policy.events_per_minute IS NOT NULL AND v_policy.allowance < 1 THEN
+        -- Any size passes while an event may: one that is larger than a minute's worth could never. Of several
+        -- appends the last must still find that; else each comes again by itself.
+        v_last_allowance := v_policy.allowance - (
+            SELECT count(*) FROM fresh AS f
+            WHERE f.kind NOT IN ('decision', 'erasure') AND f.commit < v_more.last_bound
+        );
+        IF v_policy.events_per_minute IS NOT NULL AND v_last_allowance < 1 THEN
             RAISE integrity_constraint_violation USING
                 MESSAGE = 'the tenant appends too fast', CONSTRAINT = 'tenant_rate', TABLE = 'tenant_policy',
                 DETAIL = format(
-                    '%s %s', v_policy.events_per_minute, 60 * (1 - v_policy.allowance) / v_policy.events_per_minute
+                    '%s %s', v_policy.events_per_minute, 60 * (1 - v_last_allowance) / v_policy.events_per_minute
                 );
         END IF;
     END IF;
     UPDATE tenant_policy AS p
-    SET bytes = p.bytes + v_more.bytes, allowance = v_policy.allowance - v_more.bound, allowance_at = v_now
+    SET allowance = v_policy.allowance - v_more.bound, allowance_at = v_now
     WHERE p.tenant = v_policy.tenant;
     RETURN NULL;
 END
