@@ -19,9 +19,13 @@ def storable(text: str) -> str:
     return text
 
 
+def spelt(text: str) -> str:
+    """Return a text as names are spelt, NFC and trimmed: two spellings of one name are one everywhere."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
 def _name(text: str) -> str:
-    # NFC and trimmed, so that two spellings of one name are one name everywhere below.
-    text = unicodedata.normalize("NFC", storable(text)).strip()
+    text = spelt(storable(text))
     if not text:
         raise ValueError("is empty")
     if len(text.encode()) > limits.NAME_BYTES_MAX:

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
 from contracts.erasures import ErasureRequest
-from contracts.errors import Unavailable
 from contracts.grants import LOCAL_GRANT
 from echoplane._cli_options import (
     DataDir,
@@ -22,9 +21,8 @@ from echoplane._cli_options import (
     settings_for,
 )
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
-from echoplane._folders import DataFolder
 from echoplane._requests import read_tenant
-from echoplane._scrub import read_scrub, settle
+from echoplane._scrub import settle, settled
 from echoplane._session import with_plane
 from echoplane._settings import Settings
 
@@ -86,12 +84,8 @@ async def _erase(settings: Settings, tenant: str, request: ErasureRequest, *, wa
         answer = await erase_from(plane, tenant, request, grant=LOCAL_GRANT)
         if not wait:
             return answer
-        try:
-            scrubbed = await settle(settings)
-        except Unavailable:
-            # Erased it is; the report says why its bytes are still there, and the scrub stays owed.
-            scrubbed = read_scrub(DataFolder.at(settings.data_dir))
-        return answer.model_copy(update={"scrub": scrubbed})
+        # Erased it is: where the files could not be scrubbed, the report says why.
+        return answer.model_copy(update={"scrub": await settled(settings)})
 
 
 def _print(answer: ErasureAnswer) -> None:

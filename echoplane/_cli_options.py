@@ -88,11 +88,19 @@ def ask_whether_meant(question: str, *, as_json: bool, refused: str) -> None:
     Ask the person at the terminal.
 
     Raises:
-        BadRequest: The answer is no; or nobody can be asked, as a program reads what is printed.
+        BadRequest: The answer is no; or nobody can be asked, as a program reads what is printed or the
+            input has ended.
     """
     if as_json:
         raise BadRequest(field="--yes", reason="with --json nobody is asked: say it, if it is meant")
-    if not typer.confirm(question, err=True):
+    try:
+        is_meant = typer.confirm(question, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        # The input has ended: nobody is there to answer.
+        raise BadRequest(field="--yes", reason=f"{refused}: say it, if it is meant") from None
+    if not is_meant:
         raise BadRequest(field="--yes", reason=refused)
 
 

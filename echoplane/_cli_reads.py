@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -40,6 +41,11 @@ from echoplane._session import with_plane
 from echoplane._settings import Settings
 from echoplane._svg import picture
 
+if TYPE_CHECKING:
+    from echoplane._wiring import Plane
+
+Answer = TypeVar("Answer")
+
 OPEN_START, OPEN_END = "-∞", "∞"
 
 Instant = Annotated[str | None, typer.Option(help="An instant with offset.")]
@@ -52,6 +58,22 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     for command in (history, occurrences, diff, join):
         app.command()(command)
+
+
+async def _at_view(
+    settings: Settings,
+    tenant: str,
+    view: str | None,
+    request: ViewRequest,
+    read: Callable[[Plane, str, ViewRequest], Awaitable[Answer]],
+) -> Answer:
+    """Read at the view that is asked for, be it by name; of the newest, once all that was said is folded."""
+    async with with_plane(settings) as plane:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
+        await plane.must_have(tenant)
+        request = await _reads.named(plane, tenant, view, request)
+        return await read(plane, tenant, await plane.after_last_commit(tenant, request))
 
 
 def history(
@@ -83,7 +105,7 @@ def history(
     if svg is not None and (timeline or at is not None):
         raise BadRequest(field="--svg", reason="draws rectangles: not with --timeline or --at")
     request = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
-    wanted = {
+    wanted: dict[str, Any] = {
         "entity": read_name(entity, field="ENTITY"),
         "relation": None if relation is None else read_name(relation, field="RELATION"),
         "valid_from": read_bound(valid_from, field="valid_from"),
@@ -93,12 +115,23 @@ def history(
         "timeline": timeline,
         "at": read_bound(at, field="at"),
     }
-    answer = run(_history(settings_for(data_dir), read_tenant(tenant), view, request, wanted))
+
+    async def read(plane: Plane, name: str, at: ViewRequest) -> HistoryAnswer:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
+        return await _reads.history(plane, name, at, _reads.HistoryWanted(**wanted))
+
+    answer = run(_at_view(settings_for(data_dir), read_tenant(tenant), view, request, read))
     if svg is not None:
         write_file(svg, picture(answer), field="--svg")
     if json:
         print_json(answer)
-        return EXIT_OK
+    else:
+        _print_history(answer)
+    return EXIT_OK
+
+
+def _print_history(answer: HistoryAnswer) -> None:
     for cell in answer.cells:
         print_line(
             f"  {cell.relation:<16} {cell.valid_from or OPEN_START:<22} to {cell.valid_to or OPEN_END:<22} "
@@ -108,19 +141,6 @@ def history(
     for claim in answer.unplaced:
         print_line(f"  {claim.relation:<16} unplaced: {claim.stance} by {claim.source.id}, {claim.event}")
     _print_cut(answer.truncated)
-    return EXIT_OK
-
-
-async def _history(
-    settings: Settings, tenant: str, view: str | None, request: ViewRequest, wanted: dict[str, Any]
-) -> HistoryAnswer:
-    async with with_plane(settings) as plane:
-        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
-
-        await plane.must_have(tenant)
-        request = await _reads.named(plane, tenant, view, request)
-        request = await plane.after_last_commit(tenant, request)
-        return await _reads.history(plane, tenant, request, _reads.HistoryWanted(**wanted))
 
 
 def occurrences(
@@ -139,30 +159,24 @@ def occurrences(
 ) -> int:
     """Count what happened: how often, within a window of valid time, and each time that it did."""
     request = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
-    wanted = {
+    wanted: dict[str, Any] = {
         "entity": read_name(entity, field="ENTITY"),
         "relation": read_name(relation, field="RELATION"),
         "valid_from": read_bound(valid_from, field="valid_from"),
         "valid_to": read_bound(valid_to, field="valid_to"),
     }
-    answer = run(_occurrences(settings_for(data_dir), read_tenant(tenant), view, request, wanted))
+
+    async def read(plane: Plane, name: str, at: ViewRequest) -> OccurrencesAnswer:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
+        return await _reads.occurrences(plane, name, at, _reads.OccurrencesWanted(**wanted))
+
+    answer = run(_at_view(settings_for(data_dir), read_tenant(tenant), view, request, read))
     if json:
         print_json(answer)
         return EXIT_OK
     print_occurrences(answer)
     return EXIT_OK
-
-
-async def _occurrences(
-    settings: Settings, tenant: str, view: str | None, request: ViewRequest, wanted: dict[str, Any]
-) -> OccurrencesAnswer:
-    async with with_plane(settings) as plane:
-        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
-
-        await plane.must_have(tenant)
-        request = await _reads.named(plane, tenant, view, request)
-        request = await plane.after_last_commit(tenant, request)
-        return await _reads.occurrences(plane, tenant, request, _reads.OccurrencesWanted(**wanted))
 
 
 def print_occurrences(answer: OccurrencesAnswer) -> None:
@@ -279,7 +293,7 @@ def join(
 ) -> int:
     """Show which values of two keys held at the same time."""
     request = read_view(valid_at=None, known_at=known_at, generation=generation, min_commit=min_commit)
-    wanted = {
+    wanted: dict[str, Any] = {
         "left": (read_name(entity, field="ENTITY"), read_name(relation, field="RELATION")),
         "right": (
             read_name(other_entity, field="OTHER_ENTITY"),
@@ -290,7 +304,13 @@ def join(
         "valid_from": read_bound(valid_from, field="valid_from"),
         "valid_to": read_bound(valid_to, field="valid_to"),
     }
-    answer = run(_join(settings_for(data_dir), read_tenant(tenant), view, request, wanted))
+
+    async def read(plane: Plane, name: str, at: ViewRequest) -> JoinAnswer:
+        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
+
+        return await _reads.join(plane, name, at, _reads.JoinWanted(**wanted))
+
+    answer = run(_at_view(settings_for(data_dir), read_tenant(tenant), view, request, read))
     if json:
         print_json(answer)
         return EXIT_OK
@@ -302,18 +322,6 @@ def join(
         )
     _print_cut(answer.truncated)
     return EXIT_OK
-
-
-async def _join(
-    settings: Settings, tenant: str, view: str | None, request: ViewRequest, wanted: dict[str, Any]
-) -> JoinAnswer:
-    async with with_plane(settings) as plane:
-        from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
-
-        await plane.must_have(tenant)
-        request = await _reads.named(plane, tenant, view, request)
-        request = await plane.after_last_commit(tenant, request)
-        return await _reads.join(plane, tenant, request, _reads.JoinWanted(**wanted))
 
 
 def _print_cut(truncated: bool) -> None:

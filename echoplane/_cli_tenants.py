@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from pydantic import ValidationError
 
-from contracts.errors import BadRequest, Unavailable
+from contracts.errors import BadRequest
 from contracts.grants import LOCAL_GRANT
 from contracts.limits import LIST_ROWS_MAX
 from contracts.tenant_wire import (
@@ -34,9 +34,8 @@ from echoplane._cli_options import (
     settings_for,
 )
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
-from echoplane._folders import DataFolder
 from echoplane._requests import read_name, read_tenant
-from echoplane._scrub import read_scrub, settle
+from echoplane._scrub import settle, settled
 from echoplane._session import with_plane
 from echoplane._settings import Settings
 
@@ -207,16 +206,11 @@ def delete_tenant(
         ask_whether_meant(question, as_json=json, refused="nothing was deleted")
 
     async def work(plane: Plane) -> DeletedAnswer:
-        from echoplane._tenants import delete, scrubbed  # noqa: PLC0415 - as above
+        from echoplane._tenants import delete  # noqa: PLC0415 - as above
 
         answer = await delete(plane, name, reason=why, grant=LOCAL_GRANT)
-        if not wait:
-            return answer
-        try:
-            return scrubbed(answer, await settle(settings))
-        except Unavailable:
-            # Deleted it is; the report says why its bytes are still there, and the scrub stays owed.
-            return scrubbed(answer, read_scrub(DataFolder.at(settings.data_dir)))
+        # Deleted it is: where the files could not be scrubbed, the report says why.
+        return answer.model_copy(update={"scrub": await settled(settings)}) if wait else answer
 
     answer = run(_with(settings, work))
     if json:

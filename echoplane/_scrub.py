@@ -103,6 +103,14 @@ def read_scrub(folder: DataFolder) -> ScrubAnswer:
     return last if last.state != "pending" else _NOTHING
 
 
+async def settled(settings: Settings) -> ScrubAnswer:
+    """Scrub if it is owed, and return how it stands then, also where it could not be done and stays owed."""
+    try:
+        return await settle(settings)
+    except Unavailable:
+        return read_scrub(DataFolder.at(settings.data_dir))
+
+
 async def settle(settings: Settings, *, force: bool = False) -> ScrubAnswer:
     """
     Scrub if it is owed, and return how it stands then.

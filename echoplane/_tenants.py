@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from contracts.erasure_wire import ScrubAnswer
 from contracts.errors import BadRequest
 from contracts.grants import Grant
 from contracts.tenant_wire import (
@@ -18,7 +18,6 @@ from contracts.tenant_wire import (
     TenantsAnswer,
     TenantUseAnswer,
 )
-from contracts.tenants import Policy
 from contracts.times import format_instant
 from echoplane._clock import wall_clock
 from echoplane._folders import DataFolder
@@ -48,7 +47,7 @@ async def decide(
     """Decide something about a tenant; the worker folds the event that says it."""
     decided = await log.decide(plane.database, tenant, change, reason=reason, actor_id=OPERATOR, grant=grant)
     await ask_for(plane.settings, Role.WORKER)
-    return DecidedAnswer(tenant=tenant, policy=_policy(decided.policy), commit=decided.commit)
+    return DecidedAnswer(tenant=tenant, policy=PolicyAnswer(**asdict(decided.policy)), commit=decided.commit)
 
 
 async def delete(plane: Plane, tenant: str, *, reason: str, grant: Grant) -> DeletedAnswer:
@@ -58,12 +57,7 @@ async def delete(plane: Plane, tenant: str, *, reason: str, grant: Grant) -> Del
         left = await log.delete_tenant(
             plane.database, tenant, reason=reason, actor_id=OPERATOR, grant=grant, announce=announce
         )
-    return scrubbed(TenantUseAnswer(**_use(left)), read_scrub(folder))
-
-
-def scrubbed(answer: TenantUseAnswer, scrub: ScrubAnswer) -> DeletedAnswer:
-    """Return what is left of a tenant, with how it stands with the files."""
-    return DeletedAnswer(**answer.model_dump(exclude={"scrub"}), scrub=scrub)
+    return DeletedAnswer(**_use(left), scrub=read_scrub(folder))
 
 
 async def export(plane: Plane, tenant: str, folder: Path, *, grant: Grant) -> MovedAnswer:
@@ -126,19 +120,9 @@ def _record(one: log.TenantRecord) -> dict[str, Any]:
 def _use(one: log.TenantUse) -> dict[str, Any]:
     return _record(one.record) | {
         "bytes": one.bytes,
-        "policy": _policy(one.policy),
+        "policy": PolicyAnswer(**asdict(one.policy)),
         "reason": one.reason,
     }
-
-
-def _policy(policy: Policy) -> PolicyAnswer:
-    return PolicyAnswer(
-        suspended=policy.suspended,
-        events_max=policy.events_max,
-        bytes_max=policy.bytes_max,
-        events_per_minute=policy.events_per_minute,
-        retention_days=policy.retention_days,
-    )
 
 
 def _moved(manifest: log.Manifest) -> MovedAnswer:

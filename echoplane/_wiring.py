@@ -50,6 +50,7 @@ from echoplane._state import Role
 from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
 from ledger import log as ledger_log
+from ledger.erase import PLANE
 from ledger.log import EpochState, list_epochs
 from ledger.resolve import pin, registered_contracts, resolve_at, usual_contract, verify_cells
 from ledger.write import register_contract, verify_claims
@@ -106,7 +107,7 @@ class Plane:
         if not await self.has_tenant(tenant):
             raise NotFound(what="tenant")
 
-    async def make_tenant(self, tenant: str, *, created_by: str = "echoplane") -> bool:
+    async def make_tenant(self, tenant: str, *, created_by: str = PLANE) -> bool:
         """Make a tenant unless it is there; True if this call made it."""
         return await ledger_log.create_tenant(self.database, tenant, created_by=created_by)
 

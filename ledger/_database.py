@@ -114,10 +114,7 @@ class Database:
             pooled = await self.reads.raw_connection()
             driver: Any = pooled.driver_connection
             try:
-                cursor = driver.cursor(binary=True)
-                # The server plans it once for each connection, not each time.
-                await cursor.execute(statement, parameters, prepare=True)
-                rows: Sequence[Any] = await cursor.fetchall()
+                rows = await fetched(driver, statement, parameters)
             finally:
                 await greenlet_spawn(_give_back, pooled, is_lost=driver.closed)
         return rows
@@ -222,6 +219,18 @@ def _ask_after_idling(engine: AsyncEngine) -> None:
 
     event.listen(engine.sync_engine, "checkin", returned)
     event.listen(engine.sync_engine, "checkout", taken)
+
+
+async def fetched(
+    driver: Any,  # noqa: ANN401 — a connection of psycopg
+    statement: str,
+    parameters: Mapping[str, object],
+) -> Sequence[Any]:
+    """Return what a query returns, in binary; the server plans it once for each connection, not each time."""
+    cursor = driver.cursor(binary=True)
+    await cursor.execute(statement, parameters, prepare=True)
+    rows: Sequence[Any] = await cursor.fetchall()
+    return rows
 
 
 def _give_back(pooled: PoolProxiedConnection, *, is_lost: bool) -> None:

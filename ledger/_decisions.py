@@ -38,17 +38,22 @@ class Skip:
     decided: int
 
 
-def skip_draft(event_id: str, *, epoch: int, reason: str, actor_id: str) -> EventDraft:
-    """Return the `decision` event that says it, by an operator."""
+def decision_draft(entity: str, relation: str, value: object, *, reason: str, actor_id: str) -> EventDraft:
+    """Return a `decision` event: an operator says something of an event or a tenant, and why."""
     return EventDraft.model_validate(
         {
             "stream": STREAM,
             "kind": Kind.DECISION.value,
             "actor": {"id": actor_id, "class": "operator"},
             "text": reason,
-            "claims": [{"entity": event_id, "relation": SKIP, "value": epoch}],
+            "claims": [{"entity": entity, "relation": relation, "value": value}],
         }
     )
+
+
+def skip_draft(event_id: str, *, epoch: int, reason: str, actor_id: str) -> EventDraft:
+    """Return the `decision` event that says it, by an operator."""
+    return decision_draft(event_id, SKIP, epoch, reason=reason, actor_id=actor_id)
 
 
 def skip_in(event: Event) -> Skip:

@@ -8,7 +8,6 @@ comes later finds all of it done. Readers go on in their snapshots and see it be
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +20,7 @@ from contracts.erasures import ErasureReport, ErasureRequest
 from contracts.errors import NotFound, NotYet, Unavailable
 from contracts.events import EventDraft, Receipt
 from contracts.limits import ERASURE_SECONDS_MAX, FOLD_EVENTS_MAX
+from contracts.names import spelt
 from contracts.ports import Projector
 from ledger import _tables
 from ledger._append import append_commands_within
@@ -103,7 +103,7 @@ async def carry_out(db: Database, tenant: str, projector: Projector, asked: Aske
 async def _carry_out(db: Database, tenant: str, projector: Projector, asked: Asked) -> ErasureReport:
     request = asked.request
     keys = await tenant_keys(db, tenant)
-    subject = None if request.subject is None else unicodedata.normalize("NFC", request.subject).strip()
+    subject = None if request.subject is None else spelt(request.subject)
     await finish_drops(db, tenant)
     await _fold(db, tenant, projector)
     # Most of what has to be read is read before anybody waits.

@@ -23,12 +23,11 @@ from ledger import _tables
 from ledger._claims import canonical
 from ledger._keys import TenantKeys
 from ledger._read import read_events_by_id
+from ledger._tenants import PLANE
 from ledger._tombstones import veiled
 
 STREAM: Final = "erasures"
 """Of every erasure event; nobody else's events are of kind `erasure`, whatever their stream is called."""
-PLANE: Final = "echoplane"
-"""The actor of an erasure that somebody asked for."""
 _VERSION: Final = 1
 _EVENT_ID: Final = re.compile(r"ev_[0-9a-hjkmnp-tv-z]{26}")
 _ERASED_ON: Final = sa.text(

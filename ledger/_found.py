@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
@@ -19,38 +19,13 @@ from ledger._cells import cell_of
 from ledger._claims import ACTING
 from ledger._garbage import uncollected
 from ledger._lines import Cell
-from ledger._told import NONE, Claims, claims_in
+from ledger._told import NONE, Claims, Row, claims_in
 from ledger._world import Key, Reader
 
 _FOUND: Final = (
     "SELECT * FROM echoplane_found(%(tenant)s, %(epoch)s, %(cut)s, %(at)s, %(entities)s, %(relations)s, "
     "%(cells_max)s, %(claims_max)s)"
 )
-
-
-class _Row(NamedTuple):
-    """A row of `echoplane_found`."""
-
-    kind: str
-    key: int
-    part: str
-    valid_from: datetime | None
-    valid_to: datetime | None
-    known_from: int
-    known_to: int
-    state: str
-    seal: bytes
-    amount: int
-    claims: list[bytes]
-    positions: list[int]
-    ordinals: list[int]
-    commits: list[int]
-    event_ids: list[str]
-    entities: list[str] | None
-    relations: list[str] | None
-    stances: list[str]
-    bodies: list[bytes]
-    seals: list[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +107,14 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
         "cells_max": LISTED_VALUES_MAX,
         "claims_max": LISTED_CLAIMS_MAX,
     }
-    stand, *rows = [_Row._make(row) for row in await reader.rows(_FOUND, parameters)]
+    stand, *rows = [Row._make(row) for row in await reader.rows(_FOUND, parameters)]
     with uncollected():
         found = [Found() for _ in keys]
         for row in rows:
             key, one = keys[row.key - 1], found[row.key - 1]
             match row.kind:
                 case "count":
+                    assert row.state is not None
                     one.counts[row.state] = row.amount
                 case "cell":
                     one.cells[row.part] = cell_of(row, None, key, reader.keys, reader.epoch)
@@ -148,14 +124,14 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
             if not one.counts:
                 for cell in one.cells.values():
                     one.counts[cell.segment.state] = one.counts.get(cell.segment.state, 0) + 1
-            _check_named(one)
+            check_named(one)
     return (
         Stand(contracts=stand.seal, has_identity=bool(stand.amount), has_tombstones=bool(stand.known_to)),
         found,
     )
 
 
-def _check_named(found: Found) -> None:
+def check_named(found: Found) -> None:
     """
     Refuse cells that name a claim which was not found.
 

@@ -7,14 +7,15 @@ See `echoplane_read` in 0002_lookup.sql for what its rows are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from datetime import UTC
+from typing import Final
 
 from contracts.errors import EpochDropped, NotFound, NotYet
 from contracts.times import KnownAt, ValidAt
 from contracts.views import Generation, View, ViewRequest
 from ledger._database import Database
 from ledger._epochs import EpochState
+from ledger._told import Row
 from ledger._world import Key
 
 _READ: Final = (
@@ -23,31 +24,6 @@ _READ: Final = (
 # One key by itself: to make an array of it takes the driver as long as a round trip.
 _NO_KEY: Final = _READ + "'{}', '{}', 0)"
 _ONE_KEY: Final = _READ + "ARRAY[%(entity)s], ARRAY[%(relation)s], %(claims_max)s)"
-
-
-class Row(NamedTuple):
-    """A row of `echoplane_read`."""
-
-    kind: str
-    key: int
-    part: str
-    valid_from: datetime | None
-    valid_to: datetime | None
-    known_from: int
-    known_to: int
-    state: str | None
-    seal: bytes
-    epoch: int
-    claims: list[bytes]
-    positions: list[int]
-    ordinals: list[int]
-    commits: list[int]
-    event_ids: list[str]
-    entities: list[str] | None
-    relations: list[str] | None
-    stances: list[str]
-    bodies: list[bytes]
-    seals: list[bytes]
 
 
 async def glance(
@@ -88,8 +64,8 @@ def seen(rows: Sequence[Row], request: ViewRequest) -> View | NotYet:
     if stand.state is None:
         return NotYet(wanted=f"generation {wanted}", visible="none of that epoch")
     if stand.state == EpochState.DROPPED:
-        raise EpochDropped(epoch=stand.epoch)
-    visible = Generation(epoch=stand.epoch, commit=stand.known_from)
+        raise EpochDropped(epoch=stand.amount)
+    visible = Generation(epoch=stand.amount, commit=stand.known_from)
     if wanted is not None and wanted.commit > visible.commit:
         return NotYet(wanted=f"generation {wanted}", visible=str(visible))
     if request.min_commit is not None and request.min_commit > visible.commit:
@@ -100,5 +76,5 @@ def seen(rows: Sequence[Row], request: ViewRequest) -> View | NotYet:
         valid_at=ValidAt(now) if request.valid_at is None else request.valid_at,
         known_at=KnownAt(now) if request.known_at is None else request.known_at,
         cut=stand.known_to,
-        epoch=stand.epoch,
+        epoch=stand.amount,
     )

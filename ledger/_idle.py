@@ -6,12 +6,12 @@ A log of before may hold such events: they are folded as ever.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from contracts.errors import BadRequest
 from contracts.events import AIMED, COMMAND_KINDS, ClaimDraft, EventDraft, Stance, TargetDraft
 from contracts.identity import IDENTITY
+from contracts.names import spelt
 from ledger._drafts import targets_of
 
 
@@ -60,13 +60,9 @@ def _idle_in(claim: ClaimDraft, draft: EventDraft) -> Iterator[tuple[str, str]]:
     targets = draft.targets if claim.targets is None else claim.targets
     if claim.value is None and stance in AIMED and (stance == Stance.SETTLE or not targets):
         yield "value", f"a {claim.relation} is of a pair: say the other name"
-    if isinstance(claim.value, str) and _spelt(claim.value) == claim.entity:
+    if isinstance(claim.value, str) and spelt(claim.value) == claim.entity:
         yield "value", "nobody is, or is not, one with himself"
 
 
 def _names_no_pair(target: TargetDraft) -> bool:
     return target.relation in IDENTITY and target.value is None
-
-
-def _spelt(name: str) -> str:
-    return unicodedata.normalize("NFC", name).strip()

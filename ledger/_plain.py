@@ -19,13 +19,13 @@ from ledger._database import Database
 from ledger._decide import State
 from ledger._deciding import decide_alone
 from ledger._excerpt import NotSureError
-from ledger._found import Found
-from ledger._glance import Row, glance, seen
+from ledger._found import Found, check_named
+from ledger._glance import glance, seen
 from ledger._ground import Ground, contracts_kept
 from ledger._identity import NO_MERGES
 from ledger._keys import TenantKeys
 from ledger._stated import order_of, start_of
-from ledger._told import claims_in
+from ledger._told import Row, claims_in
 from ledger._values import normal_form
 from ledger._world import Key
 
@@ -69,16 +69,14 @@ def _found(plain: Row, rows: Iterable[Row], keys: TenantKeys, view: View, key: K
     for row in rows:
         if row.kind in {"own", "named"}:
             setattr(found, row.kind, claims_in(row, key, keys, epoch=view.epoch))
-    here = {one.claim_id.hex() for one in (*found.own.told, *found.named.told)}
-    if len(cell.segment.claims) != 1 or cell.segment.claims[0] not in here:
-        raise IntegrityFault(what="a cell names a claim that is not there")
+    check_named(found)
     return found
 
 
 def _check_newest(found: Found, ground: Ground, *, at: int) -> None:
     """Refuse a cell that the newest claims contradict: one of before, that was put back."""
     [cell] = found.cells.values()
-    claim_id = bytes.fromhex(cell.segment.claims[0])
+    [claim_id] = map(bytes.fromhex, cell.segment.claims)
     told = [*found.own.told, *found.named.told]
     named = next(one for one in told if one.claim_id == claim_id)
     contract = ground.contracts.of(named.relation)

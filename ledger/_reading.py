@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Sequence
 
 from contracts.claims import (
@@ -18,6 +17,7 @@ from contracts.claims import (
 from contracts.errors import BadRequest
 from contracts.events import AIMED, Event, Stance, TargetDraft, ValidDraft
 from contracts.identity import IDENTITY
+from contracts.names import spelt
 from contracts.ports import Projector
 from ledger._claims import NO_KEY, claim_ids
 from ledger._keys import TenantKeys
@@ -166,7 +166,7 @@ class _Reading:
 def _value(value: object, relation: str) -> object:
     # Spelt as the border spells every other name, so that both mean one entity.
     if relation in IDENTITY and isinstance(value, str):
-        return unicodedata.normalize("NFC", value).strip()
+        return spelt(value)
     return value
 
 

@@ -7,23 +7,24 @@ are held to it stands in 0003_tenants.sql: asked under the lock that numbers the
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import timedelta
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.erasures import ErasureRequest
 from contracts.errors import Forbidden, NotFound
-from contracts.events import EventDraft, Kind
 from contracts.grants import Grant, Right
 from contracts.limits import RETENTION_EVENTS_MAX
 from contracts.tenants import Policy
 from ledger import _tables
 from ledger._append import append_within
 from ledger._database import Database
-from ledger._decisions import STREAM, TENANCY
+from ledger._decisions import TENANCY, decision_draft
 from ledger._grants import check_right
 from ledger._tenants import TenantRecord, read_tenant, tenant_keys
 
@@ -31,17 +32,6 @@ RETENTION_ACTOR: Final = "retention"
 """The actor of an erasure that a retention policy asked for."""
 
 _HOLD_HEAD: Final = sa.text("SELECT echoplane_hold_head(:tenant)")
-_CHANGE: Final = sa.text(
-    "UPDATE tenant_policy SET suspended = :suspended, events_max = :events_max, bytes_max = :bytes_max, "
-    "events_per_minute = :events_per_minute, retention_days = :retention_days, "
-    "allowance = coalesce(CAST(:events_per_minute AS integer), 0), allowance_at = clock_timestamp() "
-    "WHERE tenant = :tenant RETURNING tenant"
-)
-_INSERT: Final = sa.text(
-    "INSERT INTO tenant_policy (tenant, suspended, events_max, bytes_max, events_per_minute, retention_days, "
-    "allowance, allowance_at) VALUES (:tenant, :suspended, :events_max, :bytes_max, :events_per_minute, "
-    ":retention_days, coalesce(CAST(:events_per_minute AS integer), 0), clock_timestamp())"
-)
 _WHY_DELETED: Final = sa.text("SELECT reason FROM deleted_tenant WHERE tenant = :tenant")
 # By the clock, then by position: what was erased before is passed over without being read.
 _OVERDUE: Final = sa.text(
@@ -137,11 +127,9 @@ async def decide(
         policy = replace(before, **change)
         if policy == before:
             return Decided(policy=policy, commit=None)
-        bound = {"tenant": tenant, **asdict(policy)}
-        if await conn.scalar(_CHANGE, bound) is None:
-            await conn.execute(_INSERT, bound)
+        await conn.execute(_becomes(tenant, policy))
         keys = await tenant_keys(db, tenant, conn)
-        draft = _draft(tenant, change, reason=reason, actor_id=actor_id)
+        draft = decision_draft(tenant, TENANCY, change, reason=reason, actor_id=actor_id)
         receipt = await append_within(conn, db, keys, draft, grant=grant)
     db.waker.wake(tenant)
     return Decided(policy=policy, commit=receipt.commit)
@@ -185,25 +173,18 @@ async def retaining(db: Database) -> list[str]:
 
 
 async def _policy(conn: AsyncConnection) -> Policy:
-    row = (await conn.execute(sa.select(_tables.tenant_policy))).one_or_none()
-    if row is None:
-        return Policy.NONE
-    return Policy(
-        suspended=row.suspended,
-        events_max=row.events_max,
-        bytes_max=row.bytes_max,
-        events_per_minute=row.events_per_minute,
-        retention_days=row.retention_days,
-    )
+    columns = [_tables.tenant_policy.c[each.name] for each in fields(Policy)]
+    row = (await conn.execute(sa.select(*columns))).mappings().one_or_none()
+    return Policy.NONE if row is None else Policy(**row)
 
 
-def _draft(tenant: str, change: dict[str, Any], *, reason: str, actor_id: str) -> EventDraft:
-    return EventDraft.model_validate(
-        {
-            "stream": STREAM,
-            "kind": Kind.DECISION.value,
-            "actor": {"id": actor_id, "class": "operator"},
-            "text": reason,
-            "claims": [{"entity": tenant, "relation": TENANCY, "value": change}],
-        }
-    )
+def _becomes(tenant: str, policy: Policy) -> Insert:
+    """Return what makes a policy hold; what may be appended in a minute may be so at once."""
+    row = {
+        **asdict(policy),
+        "allowance": policy.events_per_minute or 0,
+        "allowance_at": sa.func.clock_timestamp(),
+    }
+    insert = postgresql.insert(_tables.tenant_policy).values(tenant=tenant, **row)
+    changed = {name: insert.excluded[name] for name in row}
+    return insert.on_conflict_do_update(index_elements=["tenant"], set_=changed)

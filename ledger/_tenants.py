@@ -20,7 +20,7 @@ from ledger._keys import TenantKeys
 from ledger._wake import autocommit
 
 PLANE: Final = "echoplane"
-"""Who makes a tenant that nobody asked for by name: a command that writes into it."""
+"""Who does what nobody is named for: makes a tenant that a command writes into, erases what is asked for."""
 
 # As the check `tenant_name` has it.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")

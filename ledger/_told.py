@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import repeat
-from typing import Any, Final, TypeAlias, overload
+from typing import Final, NamedTuple, TypeAlias, overload
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
@@ -18,6 +19,35 @@ from ledger._claims import Told, claim_told, sealed_message, told_of
 from ledger._keys import TenantKeys
 
 Key: TypeAlias = tuple[str, str]
+
+
+class Row(NamedTuple):
+    """
+    A row of `echoplane_found` or `echoplane_read`: their columns are the same, and so in order.
+
+    `amount` is what `echoplane_read` calls `epoch`.
+    """
+
+    kind: str
+    key: int
+    part: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    known_from: int
+    known_to: int
+    state: str | None
+    seal: bytes
+    amount: int
+    claims: list[bytes]
+    positions: list[int]
+    ordinals: list[int]
+    commits: list[int]
+    event_ids: list[str]
+    entities: list[str] | None
+    relations: list[str] | None
+    stances: list[str]
+    bodies: list[bytes]
+    seals: list[bytes]
 
 
 class Claims(Sequence[Claim]):
@@ -66,7 +96,7 @@ NONE: Final = Claims((), epoch=0)
 """No claims."""
 
 
-def claims_in(row: Any, key: Key, keys: TenantKeys, *, epoch: int) -> Claims:  # noqa: ANN401 — a row
+def claims_in(row: Row, key: Key, keys: TenantKeys, *, epoch: int) -> Claims:
     """
     Return the claims of a row that has each of their columns as an array.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from contracts import values
+from contracts.names import spelt
 from contracts.relations import RelationContract, ValueType
 from contracts.times import format_instant
 from contracts.values import NotOfType, Point, Quantity
@@ -37,12 +38,8 @@ def _each_string(value: object, change: Callable[[str], str]) -> object:
             return value
 
 
-def _nfc_trim(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip()
-
-
 def _casefold(text: str) -> str:
-    return unicodedata.normalize("NFC", _nfc_trim(text).casefold())
+    return unicodedata.normalize("NFC", spelt(text).casefold())
 
 
 def _words(text: str) -> str:
@@ -54,7 +51,7 @@ def _exact(text: str) -> str:
 
 
 NORMALIZERS: Final[Mapping[str, Callable[[str], str]]] = {
-    "nfc_trim": _nfc_trim,
+    "nfc_trim": spelt,
     "casefold": _casefold,
     "words": _words,
     "exact": _exact,

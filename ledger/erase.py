@@ -17,8 +17,8 @@ from contracts.grants import Grant, Right
 from contracts.ports import Projector
 from ledger._database import Database
 from ledger._erasing import Asked, carry_out
-from ledger._erasures import PLANE
 from ledger._grants import check_right
+from ledger._tenants import PLANE
 
 __all__ = ["PLANE", "erase"]
 

@@ -11,7 +11,7 @@ from contracts.erasure_wire import ErasureAnswer, ScrubAnswer
 from contracts.errors import Unavailable
 from contracts.reports import DoctorAnswer
 from contracts.wire import ReceiptAnswer
-from echoplane import _cli_erase
+from echoplane import _scrub
 from echoplane._cli import execute
 from tests.echoplane.test_cli import data_dir, lines, run, up  # noqa: F401 - fixtures
 
@@ -51,11 +51,14 @@ def test_a_subject_is_erased_and_the_files_are_scrubbed_when_the_command_ends(ru
 def test_nothing_is_erased_by_whoever_does_not_say_yes(run, told, monkeypatch, capsys):  # noqa: F811
     told("two")
 
-    for reply, code in (("n\n", 2), ("", 130), ("y\n", 0)):
+    for reply, code in (("n\n", 2), ("", 2), ("y\n", 0)):
         monkeypatch.setattr("sys.stdin", io.StringIO(reply))
         assert execute(["erase", "--tenant", "two", "--subject", "Ann"]) == code
         # What is asked on standard error is no error in JSON.
-        assert "Nothing brings it back" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "Nothing brings it back" in said
+        # At the end of its input a program is told what to say.
+        assert ("--yes: nothing was erased" in said) == (code != 0)
         assert resolved(run, "two") == ("missing" if code == 0 else "resolved")
 
 
@@ -100,7 +103,7 @@ def test_erased_and_not_scrubbed_is_no_success_and_no_error(run, told, monkeypat
     async def busy(*_, **__):
         raise Unavailable(part="scrub", reason="busy")
 
-    monkeypatch.setattr(_cli_erase, "settle", busy)
+    monkeypatch.setattr(_scrub, "settle", busy)
     code, out, error = run("erase", "--tenant", "five", "--subject", "Ann", "--yes")
 
     answer = ErasureAnswer.model_validate_json(out[0])

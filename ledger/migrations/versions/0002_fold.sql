@@ -68,9 +68,17 @@ DECLARE
     v_named boolean;
 BEGIN
     CASE TG_TABLE_NAME
+        WHEN 'commit' THEN
+            v_named := EXISTS (
+                SELECT FROM event AS e WHERE e.tenant = OLD.tenant AND e.position = OLD.first_position
+            );
         WHEN 'event' THEN
-            -- By no index: no part of this program deletes or renames an event.
-            v_named := EXISTS (SELECT FROM claim AS c WHERE c.tenant = OLD.tenant AND c.event_id = OLD.event_id);
+            v_named := EXISTS (
+                SELECT FROM epoch AS e CROSS JOIN LATERAL (
+                    SELECT FROM claim AS c
+                    WHERE c.tenant = e.tenant AND c.epoch = e.epoch AND c.position = OLD.position OFFSET 0
+                ) AS c WHERE e.tenant = OLD.tenant
+            );
         WHEN 'epoch' THEN
             v_named := EXISTS (SELECT FROM claim AS c WHERE c.tenant = OLD.tenant AND c.epoch = OLD.epoch);
         WHEN 'line' THEN

@@ -165,38 +165,8 @@ FOR EACH STATEMENT EXECUTE FUNCTION echoplane_events_arrive();
 
 -- --- deleting ---------------------------------------------------------------------------------------------
 
--- Of the tables that are named here a row that goes is looked for by its key, in each that may name it.
+-- Of an erasure that goes it is looked for what it erased; and what triggers hold to a commit stays with it.
 CREATE INDEX erased_by_erasure ON erased (tenant, erasure_id);
-CREATE OR REPLACE FUNCTION echoplane_is_named() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp
-AS $function$
-DECLARE
-    v_named boolean;
-BEGIN
-    CASE TG_TABLE_NAME
-        WHEN 'commit' THEN
-            v_named := EXISTS (
-                SELECT FROM event AS e WHERE e.tenant = OLD.tenant AND e.position = OLD.first_position
-            );
-        WHEN 'event' THEN
-            v_named := EXISTS (
-                SELECT FROM epoch AS e CROSS JOIN LATERAL (
-                    SELECT FROM claim AS c
-                    WHERE c.tenant = e.tenant AND c.epoch = e.epoch AND c.position = OLD.position OFFSET 0
-                ) AS c WHERE e.tenant = OLD.tenant
-            );
-        WHEN 'epoch' THEN
-            v_named := EXISTS (SELECT FROM claim AS c WHERE c.tenant = OLD.tenant AND c.epoch = OLD.epoch);
-        WHEN 'line' THEN
-            v_named := EXISTS (SELECT FROM cell AS c WHERE c.tenant = OLD.tenant AND c.line = OLD.line);
-    END CASE;
-    IF v_named THEN
-        RAISE foreign_key_violation USING
-            MESSAGE = 'something comes from it', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME;
-    END IF;
-    RETURN NULL;
-END
-$function$;
 CREATE TRIGGER commit_is_named AFTER DELETE ON commit FOR EACH ROW EXECUTE FUNCTION echoplane_is_named();
 CREATE TRIGGER commit_is_renamed AFTER UPDATE ON commit FOR EACH ROW
 WHEN ((OLD.tenant, OLD.commit) IS DISTINCT FROM (NEW.tenant, NEW.commit))
