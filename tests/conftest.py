@@ -108,6 +108,24 @@ def database(
     postgres: PostgresAddress, template: str, database_numbers: Iterator[int]
 ) -> Iterator[DatabaseUrls]:
     """The URLs of a fresh, migrated database: `owner`, `plane` and `relay`."""
+    with migrated(postgres, template, database_numbers) as made:
+        yield made
+
+
+@pytest.fixture
+def elsewhere(
+    postgres: PostgresAddress, template: str, database_numbers: Iterator[int]
+) -> Iterator[DatabaseUrls]:
+    """The URLs of another one, on the same server."""
+    with migrated(postgres, template, database_numbers) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def migrated(
+    postgres: PostgresAddress, template: str, database_numbers: Iterator[int]
+) -> Iterator[DatabaseUrls]:
+    """Hold a database that is copied from the template."""
     name = f"test_{next(database_numbers)}"
     yield asyncio.run(ensure_database(postgres, name, template=template))
     with psycopg.connect(

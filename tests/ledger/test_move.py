@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 
@@ -17,8 +16,6 @@ from contracts.grants import LOCAL_GRANT, Right
 from contracts.relation_wire import ContractRequest
 from contracts.times import ValidAt, parse_instant
 from contracts.views import ViewRequest
-from echoplane._embedded import ensure_database
-from echoplane._postgres import SUPERUSER
 from ledger import log
 from ledger._export_form import EXPORTED, ExportWriter, file_of
 from ledger._tables import metadata
@@ -33,17 +30,6 @@ from tests.ledger.scenario_logs import PlainProjector
 PROJECTOR = PlainProjector()
 OTHER_KEY = bytes(reversed(range(32)))
 NEWEST = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
-
-
-@pytest.fixture
-def elsewhere(postgres, template, database_numbers):
-    """Another database of the same server."""
-    name = f"test_{next(database_numbers)}"
-    yield asyncio.run(ensure_database(postgres, name, template=template))
-    with psycopg.connect(
-        postgres.conninfo(role=SUPERUSER, database="postgres"), autocommit=True
-    ) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.claims import SENSOR
-from contracts.relations import OTHERS, Supersession
+from contracts.relations import OTHERS, Supersession, ValueType
 from contracts.times import KnownAt, ValidAt
 from contracts.views import View
-from ledger import _deciding, _found
+from ledger import _answers, _deciding, _found, _stated
 from ledger._claims import COLUMNS, micros, row_of, told_of
 from ledger._court import court_of
-from ledger._deciding import decide_alone
+from ledger._deciding import carriers_of, decide_alone
 from ledger._excerpt import NotSureError
 from ledger._found import Found
 from ledger._ground import Ground
@@ -41,8 +41,14 @@ CONTRACTS = [
     replace(unregistered("home"), supersession=ANY),
     replace(unregistered("home"), supersession=ANY, conflict_window=timedelta(days=3)),
     replace(unregistered("home"), authority=((OTHERS,),), normalizer="casefold"),
+    replace(unregistered("home"), value_type=ValueType.TEXT, supersession=ANY),
 ]
 ACTORS = [("ann", "user"), ("bob", "user"), ("bob", "sensor"), ("eve", "sensor")]
+
+
+LONGEST = 8
+KINDS = st.sampled_from([*[0] * 30, *range(21, 28), 25, 25, 25])
+"""What a claim is beside an assert of a state, in `logs`."""
 
 
 @st.composite
@@ -50,19 +56,24 @@ def logs(draw: st.DrawFn) -> list[list[dict]]:
     """Commits of one claim each: states nearly all, by one source most of the time."""
     actors = draw(st.sampled_from([ACTORS, ACTORS[:2], ACTORS[2:], *([actor] for actor in ACTORS)]))
     commits = []
-    for number in range(draw(st.integers(1, 8))):
-        kind = draw(st.integers(0, 40))
+    for number in range(draw(st.integers(1, LONGEST))):
+        kind = draw(KINDS)
         claim = {"entity": KEY[0], "relation": KEY[1], "value": draw(st.sampled_from(["a", " a ", "b", "B"]))}
         claim["stance"] = {21: "end", 22: "end", 23: "dispute"}.get(kind, "assert")
         if kind == 22:
             del claim["value"]
+        if kind == 25:
+            claim["value"] = 5
+        event_kind = "claim"
+        if kind in {26, 27} and number:
+            event_kind, claim["inputs"] = "derivation", [{"source_event_id": f"e{number}"}]
         if kind == 24:
             claim["valid"] = {"from": instant(draw(days)), "to": instant(40)}
         elif draw(st.integers(0, 3)):
             claim["valid"] = {"since": draw(st.sampled_from([instant(draw(days)), "2026-01", "2025"]))}
         actor, actor_class = draw(st.sampled_from(actors))
         commits.append([{
-            "stream": "s", "kind": "claim", "actor": {"id": actor, "class": actor_class},
+            "stream": "s", "kind": event_kind, "actor": {"id": actor, "class": actor_class},
             "source_event_id": f"e{number + 1}", "claims": [claim],
         }])  # fmt: skip
     return commits
@@ -94,13 +105,13 @@ def found_of(claims, at, contracts, read) -> Found:
 
 @pytest.mark.parametrize("read", [2, 32])
 def test_states_are_answered_in_one_pass_as_they_are_decided(monkeypatch, read):
-    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", read)
-    answered = 0
+    for module in (_found, _stated, _answers):
+        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", read)
+    answered = {False: 0, True: 0}
 
-    @settings(QUICK, max_examples=100)
+    @settings(QUICK, max_examples=1_000)
     @given(logs(), st.data())
     def holds(commits, data):
-        nonlocal answered
         contracts = Contracts(registered={"home": data.draw(st.sampled_from(CONTRACTS))})
         ground = Ground(contracts=contracts, merges=NO_MERGES, has_tombstones=False)
         claims = claimed(commits, contracts)
@@ -110,18 +121,24 @@ def test_states_are_answered_in_one_pass_as_they_are_decided(monkeypatch, read):
             quick = states_answer(found, KEY, view, ground)
             if quick is None:
                 continue
+            carriers = {
+                one.claim_id for one in carriers_of(court_of(claims, contracts).decide(*KEY, micros(at)))
+            }
+            assert {one.claim_id for one in quick.resolution.claims} <= carriers
+            assert carriers.isdisjoint(one.claim_id for one in quick.resolution.superseded)
             with monkeypatch.context() as patched:
                 patched.setattr(_deciding, "states_answer", lambda *_: None)
                 try:
                     decided = decide_alone(KEYS, view, KEY, found, ground)
                 except NotSureError:
                     continue
-            answered += 1
+            answered[found.is_long] += 1
             assert quick == decided
             assert repr(quick) == repr(decided)
 
     holds()
-    assert answered
+    assert answered[False] > 100
+    assert answered[True] > (100 if read < LONGEST else -1)
 
 
 def test_claims_made_when_looked_at_are_equal_hashed_and_kept_like_the_tuple_of_them():
