@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
+from contracts.histories import Rectangle
 from contracts.limits import HISTORY_CELLS_MAX
 from contracts.times import KnownAt
 from contracts.views import View
@@ -58,28 +59,6 @@ class Window:
 
 
 EVERYTHING: Final = Window(valid_from=None, valid_to=None, known_from=None, known_to=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rectangle:
-    """
-    What stood in `[valid_from, valid_to)` as known in commits `[known_from, known_to)`.
-
-    None is an open bound. `state` is value, conflict, ended, withdrawn, undetermined or erased;
-    `claims` has one for each value. `part` tells the lines of a many-valued key or occurrences apart, and
-    is the pair of names where it is told who is one with whom.
-    """
-
-    relation: str
-    part: str
-    valid_from: datetime | None
-    valid_to: datetime | None
-    known_from: int
-    known_to: int | None
-    known_from_at: KnownAt
-    known_to_at: KnownAt | None
-    state: str
-    claims: tuple[Claim, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

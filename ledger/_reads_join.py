@@ -14,11 +14,12 @@ from typing import TypeAlias
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from contracts.histories import Rectangle
 from contracts.limits import JOIN_PAIRS_MAX
 from contracts.times import KnownAt
 from contracts.views import View
 from ledger._decide import State
-from ledger._history import History, Rectangle, Window, history, timeline
+from ledger._history import History, Window, history, timeline
 from ledger._identity import identity_of
 from ledger._intervals import bound, lower, upper
 from ledger._keys import TenantKeys

@@ -15,6 +15,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import NotYet
+from contracts.histories import Rectangle
 from contracts.identity import IDENTITY
 from contracts.resolutions import KeyResolution, ResolvedSet
 from contracts.views import View, ViewRequest
@@ -23,7 +24,7 @@ from ledger._database import Database
 from ledger._deciding import answers
 from ledger._found import found_on
 from ledger._ground import ground_of
-from ledger._history import EVERYTHING, History, Rectangle, Window, history, known_commits, timeline
+from ledger._history import EVERYTHING, History, Window, history, known_commits, timeline
 from ledger._identity_answers import identity_answer
 from ledger._keys import TenantKeys
 from ledger._names import claimed_on, first_users

@@ -7,10 +7,10 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.histories import Rectangle
 from ledger import _reads_diff, _reads_join
 from ledger._cells import LineRow
 from ledger._decide import State
-from ledger._history import Rectangle
 from ledger._identity_history import NO_PAIRS
 from ledger._lines import Cell
 from ledger._reads_diff import _Comparison
