@@ -1,11 +1,13 @@
 """
-Recall trails and replay: what checks the plane from outside.
+Recall trails, replay, and evaluation: what checks the plane from outside.
 
 Promises: it shares no code with the projection that it checks, nor with the packer whose hashes
-it recomputes.
+it recomputes. Of a public data set, what is gold is read apart from what is told and asked.
 Does not promise: to repair what it finds.
 """
 
+from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
 from audit._replay import replay
+from audit._sets import DATA_SETS, DataSet
 
-__all__ = ["replay"]
+__all__ = ["DATA_SETS", "DataSet", "Gold", "History", "HistoryQuestion", "HistoryTurn", "replay"]

@@ -133,6 +133,8 @@ LISTED_VALUES_MAX: Final = 1_000
 """Values or occurrences that one resolution lists; it counts all."""
 CASES_BYTES_MAX: Final = 67_108_864
 """Bytes of one file of conformance cases."""
+EVALUATION_BYTES_MAX: Final = 536_870_912
+"""Bytes of one file of a public data set, unpacked; LongMemEval's largest has 280 MB."""
 WAIT_DEFAULT_MS: Final = 5_000
 """How long a read waits for a commit to be folded before it answers `NotYet`."""
 WAIT_MS_MAX: Final = 30_000
@@ -147,6 +149,14 @@ CLOSURE_EVENTS_MAX: Final = 64
 """Events in the closure of one unit."""
 BUDGET_DEFAULT_TOKENS: Final = 2_048
 BUDGET_TOKENS_MAX: Final = 200_000
+
+# --- measured runs ---------------------------------------------------------------------------
+RESAMPLES_DEFAULT: Final = 10_000
+"""Resamples of one bootstrap interval."""
+BUNDLE_ROWS_MAX: Final = 1_000_000
+"""Lines of one file of a bundle: a question times an arm times a budget each."""
+BUNDLE_LINE_BYTES_MAX: Final = 1_048_576
+"""Bytes of one line of it."""
 
 # --- fold ------------------------------------------------------------------------------------
 FOLD_EVENTS_MAX: Final = 2_000
