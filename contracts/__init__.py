@@ -19,6 +19,7 @@ __all__ = [
     "errors",
     "events",
     "grants",
+    "histories",
     "identity",
     "lexicon",
     "limits",
