@@ -17,6 +17,7 @@ from discovery._keeper import drop_index
 from discovery._model import MODEL_DIGEST
 from discovery._names import TenantNames, tenant_names
 from discovery._planner import plan_question
+from discovery._routes import ROUTES
 from discovery._wire import Health, decode_proposal, encode_proposal
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODEL_DIGEST",
+    "ROUTES",
     "Client",
     "Embedder",
     "Health",

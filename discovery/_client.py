@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -37,12 +38,15 @@ class Client:
     Asks the discovery service; implements `contracts.ports.Discovery`.
 
     A connection a call, on a socket in a private folder: nothing to keep alive or to reset when the
-    service restarts.
+    service restarts. Routes named in `without` stay off in all it asks.
     """
 
-    def __init__(self, socket_path: Path, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, socket_path: Path, *, answer_seconds: float = ANSWER_SECONDS, without: Collection[str] = ()
+    ) -> None:
         self._socket_path = socket_path
         self._answer_seconds = answer_seconds
+        self._without = frozenset(without)
 
     async def propose(self, *, tenant: str, question: Question, view: View) -> Proposal:
         """
@@ -51,9 +55,10 @@ class Client:
         Raises:
             Unavailable: It is down, busy, or did not answer in time; go on with typed state, degraded.
             NotFound: No such tenant.
-            BadRequest: The question or the view is out of bounds.
+            BadRequest: The question or the view is out of bounds, or there is no such route to leave out.
         """
-        return decode_proposal(await self._call(encode_propose(tenant=tenant, question=question, view=view)))
+        request = encode_propose(tenant=tenant, question=question, view=view, without=self._without)
+        return decode_proposal(await self._call(request))
 
     async def health(self) -> Health:
         """

@@ -8,7 +8,7 @@ the kind of history (chat lines or long messages) depends on its median turn, no
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,13 +89,17 @@ def weights_for(shortness: float) -> dict[str, float]:
 class _Round:
     """The signals of one question, with their reports."""
 
-    def __init__(self, generation: str) -> None:
+    def __init__(self, generation: str, without: Collection[str]) -> None:
         self.signals: dict[str, Signal] = {}
         self.reports: list[RouteReport] = []
         self._generation = generation
+        self._without = frozenset(without)
 
     def run(self, route: str, compute: Callable[[], Signal], *, state: RouteState = RouteState.OK) -> None:
         started = clock.perf_counter_ns()
+        if route in self._without:
+            self.report(route, RouteState.OFF, count=0, duration_us=0)
+            return
         self.keep(route, compute(), started=started, state=state)
 
     def keep(
@@ -107,6 +111,9 @@ class _Round:
         state: RouteState = RouteState.OK,
         extra_us: int = 0,
     ) -> None:
+        if route in self._without:
+            self.report(route, RouteState.OFF, count=0, duration_us=0)
+            return
         self.signals[route] = signal
         duration_us = (clock.perf_counter_ns() - started) // 1_000 + extra_us
         self.report(route, state, count=signal.count, duration_us=duration_us)
@@ -124,7 +131,14 @@ class _Round:
 
 
 def compose(
-    index: TenantIndex, plan: Plan, question: str, *, view: View, late: bool, dense: Dense
+    index: TenantIndex,
+    plan: Plan,
+    question: str,
+    *,
+    view: View,
+    late: bool,
+    dense: Dense,
+    without: Collection[str] = (),
 ) -> Proposal:
     """
     Return the proposal for a question. Same index up to the cut, same proposal, but for durations.
@@ -136,12 +150,14 @@ def compose(
         view: Nothing after its cut is proposed.
         late: Whether the index has not reached the cut.
         dense: What the embedder gave.
+        without: Routes that stay off.
     """
     count = index.count_at(view.cut)
     reached = Generation(epoch=view.epoch, commit=min(view.cut, index.complete_commit))
     book = index.claims.get(view.epoch) or ClaimBook()
     match = book.match(plan, question, cut=view.cut)
-    done = _speak(index, plan, question, match, count=count, generation=str(reached), late=late, dense=dense)
+    done = _Round(str(reached), without)
+    _speak(done, index, plan, question, match, count=count, late=late, dense=dense)
     weights = weights_for(signals.shortness(index, count))
     fused = _fuse(index, done, weights, count)
     candidates = _candidates(index, done.signals, fused)
@@ -155,17 +171,16 @@ def compose(
 
 
 def _speak(
+    done: _Round,
     index: TenantIndex,
     plan: Plan,
     question: str,
     match: StateMatch,
     *,
     count: int,
-    generation: str,
     late: bool,
     dense: Dense,
-) -> _Round:
-    done = _Round(generation)
+) -> None:
     state = RouteState.LATE if late else RouteState.OK
     started = clock.perf_counter_ns()
     turns, windows = signals.lexical(index, question, count)
@@ -177,7 +192,6 @@ def _speak(
     done.run("actor", lambda: signals.actor(index, plan, count), state=state)
     done.run("time", lambda: signals.time(index, plan.times, count), state=state)
     done.run("first_hand", lambda: signals.first_hand(index, count), state=state)
-    return done
 
 
 def _dense(done: _Round, index: TenantIndex, dense: Dense, *, count: int, late: bool) -> None:

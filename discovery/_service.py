@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ from discovery._index import TenantIndex
 from discovery._keeper import Keeper, drop_index
 from discovery._planner import plan_question
 from discovery._private import is_private, make_folder
-from discovery._propose import ROUTE_TOP, Dense, compose
+from discovery._propose import NO_DENSE, ROUTE_TOP, Dense, compose
 from discovery._wakeups import listen, watch
 from discovery._wire import (
     REQUEST_BYTES_MAX,
@@ -64,7 +64,9 @@ class Service:
         self.embedder_failed = False
         """Whether the embedder could not be made: the dense route says so in each report."""
 
-    async def propose(self, *, tenant: str, question: Question, view: View) -> Proposal:
+    async def propose(
+        self, *, tenant: str, question: Question, view: View, without: Collection[str] = ()
+    ) -> Proposal:
         """
         Return candidates for a question.
 
@@ -76,13 +78,15 @@ class Service:
             index = await self._keeper.ready(
                 tenant, cut=view.cut, epoch=view.epoch, wait_seconds=self._catch_up_seconds
             )
-            dense = await self._dense(tenant, index, question.text, view.cut)
+            dense = NO_DENSE
+            if "dense" not in without:
+                dense = await self._dense(tenant, index, question.text, view.cut)
             if not index.is_dropped:
                 break
         # From here on nothing waits: the index cannot grow between one route and the next.
         plan = plan_question(question.text, index.names.at(view.cut), valid_at=view.valid_at)
         late = index.complete_commit < view.cut
-        return compose(index, plan, question.text, view=view, late=late, dense=dense)
+        return compose(index, plan, question.text, view=view, late=late, dense=dense, without=without)
 
     async def _dense(self, tenant: str, index: TenantIndex, text: str, cut: int) -> Dense:
         started = time.perf_counter_ns()
@@ -152,9 +156,11 @@ class Service:
 
     async def _perform(self, request: ProposeRequest | DropRequest | HealthRequest) -> bytes:
         match request:
-            case ProposeRequest(tenant=tenant):
+            case ProposeRequest(tenant=tenant, without=without):
                 question, view = request.contents()
-                return encode_proposal(await self.propose(tenant=tenant, question=question, view=view))
+                return encode_proposal(
+                    await self.propose(tenant=tenant, question=question, view=view, without=without)
+                )
             case DropRequest(tenant=tenant):
                 await self.drop(tenant)
                 return b"{}"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from collections.abc import Collection
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from contracts.errors import BadRequest, EchoplaneError, LimitExceeded, NotFound, Unavailable
 from contracts.limits import BUDGET_TOKENS_MAX, NAME_CHARACTERS_MAX, QUESTION_CHARACTERS_MAX
@@ -18,6 +19,7 @@ from contracts.proposals import Proposal
 from contracts.times import KnownAt, ValidAt
 from contracts.trails import Question
 from contracts.views import View
+from discovery._routes import ROUTES
 
 REQUEST_BYTES_MAX: Final = 65_536
 ANSWER_BYTES_MAX: Final = 4_194_304
@@ -49,13 +51,23 @@ class _View(_Strict):
 _Tenant = Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS_MAX)]
 
 
+def _is_route(name: str) -> str:
+    if name not in ROUTES:
+        raise ValueError(f"no such route; there are {', '.join(ROUTES)}")
+    return name
+
+
+_Route = Annotated[str, AfterValidator(_is_route)]
+
+
 class ProposeRequest(_Strict):
-    """Ask for candidates."""
+    """Ask for candidates; `without` names routes that are to stay off."""
 
     operation: Literal["propose"]
     tenant: _Tenant
     question: _Question
     view: _View
+    without: list[_Route] = Field(default=[], max_length=len(ROUTES))
 
     def contents(self) -> tuple[Question, View]:
         """Return the question and the view as the rest of the plane knows them."""
@@ -104,7 +116,7 @@ _PROPOSAL: Final = TypeAdapter(Proposal)
 _ANSWER: Final[TypeAdapter[dict[str, Any]]] = TypeAdapter(dict[str, Any])
 
 
-def encode_propose(*, tenant: str, question: Question, view: View) -> bytes:
+def encode_propose(*, tenant: str, question: Question, view: View, without: Collection[str] = ()) -> bytes:
     """Return the request for candidates."""
     return _ANSWER.dump_json(
         {
@@ -112,6 +124,7 @@ def encode_propose(*, tenant: str, question: Question, view: View) -> bytes:
             "tenant": tenant,
             "question": _QUESTION.dump_python(question, mode="json"),
             "view": _VIEW.dump_python(view, mode="json"),
+            "without": sorted(without),
         }
     )
 

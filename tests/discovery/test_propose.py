@@ -14,10 +14,10 @@ from contracts.errors import BadRequest, NotFound, Unavailable
 from contracts.events import ErasedEvent, Kind
 from contracts.proposals import Proposal, RouteState
 from contracts.times import KnownAt
-from discovery import decode_proposal, encode_proposal, typed_state_proposal
+from discovery import ROUTES, decode_proposal, encode_proposal, typed_state_proposal
 from discovery._index import TenantIndex
 from discovery._planner import plan_question
-from discovery._propose import NO_DENSE, QUANTUM_PPM, Dense, compose
+from discovery._propose import NO_DENSE, QUANTUM_PPM, Dense, compose, weights_for
 from discovery._signals import dense_question, shortness, strongest
 from discovery._units import unit_of
 from discovery._wire import decode_request, encode_error, encode_propose, raise_error
@@ -51,14 +51,33 @@ def index_of(drafts, claims=(), *, embed=True) -> TenantIndex:
     return index
 
 
-def ask(index: TenantIndex, text: str, cut: int | None = None, *, dense: bool = True) -> Proposal:
+def ask(
+    index: TenantIndex,
+    text: str,
+    cut: int | None = None,
+    *,
+    dense: bool = True,
+    without: tuple[str, ...] = (),
+) -> Proposal:
     at = view(index.complete_commit if cut is None else cut)
     plan = plan_question(text, index.names.at(at.cut), valid_at=at.valid_at)
     part = NO_DENSE
     if dense:
         vector = EMBEDDER.embed([dense_question(index, text, index.count_at(at.cut))])[0]
         part = Dense(state=RouteState.OK, vector=vector, nearest=None, duration_us=0)
-    return compose(index, plan, text, view=at, late=False, dense=part)
+    return compose(index, plan, text, view=at, late=False, dense=part, without=without)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_route_that_is_off_says_so_and_adds_nothing(route):
+    index = index_of([turn("Ann lives in Lyon.", actor="Ann"), turn("Yes, in May.", actor="Bob")], CLAIMS)
+
+    proposal = ask(index, "Where did Ann live in May?", without=(route,))
+
+    states = {report.route: report.state for report in proposal.routes}
+    assert set(states) == set(ROUTES) == set(weights_for(0.5))
+    assert [name for name, state in states.items() if state == RouteState.OFF] == [route]
+    assert all(hit.route != route for candidate in proposal.candidates for hit in candidate.hits)
 
 
 # --- units ------------------------------------------------------------------------------------------
@@ -316,6 +335,7 @@ def test_a_request_survives_the_wire():
     [
         ({"more": 1}, "more"),
         ({"tenant": ""}, "tenant"),
+        ({"without": ["no_such"]}, "without"),
         (
             {
                 "view": {

@@ -1,0 +1,13 @@
+"""
+The routes by name: each can be switched off, to see what it is worth.
+
+A route that is off computes nothing, adds nothing and is reported as off.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ROUTES: Final = (
+    "lexical", "window", "dense", "state", "actor", "time", "first_hand", "session", "neighbours",
+)  # fmt: skip
