@@ -27,6 +27,10 @@ _NUMBER_WORD: Final = "|".join(
     ("[0-9]{1,3}", *(f"(?:a )?{word}" if word in {"few", "couple of"} else word for word in _NUMBERS))
 )
 _SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_QUARTERS: Final = {
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4,
+    "1": 1, "2": 2, "3": 3, "4": 4,
+}  # fmt: skip
 
 Bounds = tuple[datetime, datetime]
 
@@ -126,6 +130,10 @@ def _season(match: re.Match[str], valid_at: datetime | None) -> Bounds | None:
     return None if year is None else _months(year, month, count=3)
 
 
+def _quarter(match: re.Match[str], _: datetime | None) -> Bounds | None:
+    return _months(int(match["year"]), 3 * _QUARTERS[match["quarter"].lower()] - 2, count=3)
+
+
 def _year(match: re.Match[str], _: datetime | None) -> Bounds | None:
     return _months(int(match["year"]), 1, count=12)
 
@@ -209,6 +217,10 @@ def _rules() -> Iterator[_Rule]:
     year, day = r"(?P<year>[12][0-9]{3})", r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th)?"
     month = rf"(?P<month>{_MONTH_WORD})\.?"
     units = r"(?P<unit>days?|weeks?|months?|years?)"
+    ordinals = "|".join(word for word in _QUARTERS if not word.isdecimal())
+    yield rule(rf"{year}[ -]?q(?P<quarter>[1-4])", _quarter)
+    yield rule(rf"q(?P<quarter>[1-4])(?: of|,)?[ -]?{year}", _quarter)
+    yield rule(rf"(?:the )?(?P<quarter>{ordinals}) quarter(?: of|,)? {year}", _quarter)
     yield rule(rf"{year}-(?P<month>[01][0-9])(?:-(?P<day>[0-3][0-9]))?", _iso)
     yield rule(rf"(?:the )?{day}(?: of)? {month}(?:,? {year})?", _written_day)
     yield rule(rf"{month} (?:the )?{day}(?:,? {year})?", _written_day)
