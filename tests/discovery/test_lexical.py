@@ -70,3 +70,20 @@ def test_a_neighbour_in_another_stream_is_not_in_the_window():
     _, windows = lexical.score(["a"], count=3)
 
     assert list(windows > 0) == [True, False, True]
+
+
+@given(TURNS, TERMS, st.integers(1, 4), st.data())
+def test_the_best_turns_and_what_they_score_are_those_of_the_whole(turns, query, limit, data):
+    """Passing over common words must lose no turn, and a row scored alone must score the same."""
+    count = data.draw(st.integers(1, len(turns)))
+    lexical = index_of(turns)
+    scores, windows = lexical.score(query, count=count)
+
+    rows = lexical.strongest(query, count=count, limit=limit)
+    some, some_windows = lexical.score_rows(query, rows, count=count)
+
+    ranked = sorted((row for row in range(count) if scores[row] > 0), key=lambda row: (-scores[row], row))
+    # By score: sums in another order differ in their last bits, and with them the order of equal turns.
+    assert sorted(scores[rows]) == pytest.approx(sorted(scores[ranked[:limit]]), rel=1e-12)
+    assert some == pytest.approx(scores[rows], rel=1e-12)
+    assert some_windows == pytest.approx(windows[rows], rel=1e-12)
