@@ -6,8 +6,23 @@ it recomputes. Of a public data set, what is gold is read apart from what is tol
 Does not promise: to repair what it finds.
 """
 
+from audit._bundle import BundleRecorder
+from audit._bundle_files import code_digest_of, data_digests
+from audit._formulas import measure
 from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
 from audit._replay import replay
 from audit._sets import DATA_SETS, DataSet
 
-__all__ = ["DATA_SETS", "DataSet", "Gold", "History", "HistoryQuestion", "HistoryTurn", "replay"]
+__all__ = [
+    "DATA_SETS",
+    "BundleRecorder",
+    "DataSet",
+    "Gold",
+    "History",
+    "HistoryQuestion",
+    "HistoryTurn",
+    "code_digest_of",
+    "data_digests",
+    "measure",
+    "replay",
+]

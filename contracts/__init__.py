@@ -10,6 +10,7 @@ The doors are the modules listed in `__all__`; each owns one noun.
 
 __all__ = [
     "answers",
+    "artifacts",
     "claims",
     "contexts",
     "dead_wire",

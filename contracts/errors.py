@@ -17,6 +17,7 @@ The error tree, sorted by who must act.
     │   ├── TenantTaken        the name is a tenant's, or was one's that was deleted
     │   ├── TenantSuspended    an operator stopped appends to the tenant, and has to resume them
     │   ├── QuotaExceeded      the tenant's log is as large as an operator allows it to be
+    │   ├── RunRefused         a measured run or a gate would no longer be evidence; says why
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
     │   ├── VersionConflict    another writer appended first
@@ -212,6 +213,20 @@ class QuotaExceeded(Incorrect):
     def __init__(self, *, quota: str, allowed: int, given: int) -> None:
         super().__init__(f"the tenant's log may hold {allowed} {quota}, and would hold {given}")
         self.quota, self.allowed, self.given = quota, allowed, given
+
+
+class RunRefused(Incorrect):
+    """
+    A measured run or a gate does not go on: what it found would no longer be evidence.
+
+    There is no way around it. What is wrong is put right, or another gate is registered.
+    """
+
+    code = "incorrect.run_refused"
+
+    def __init__(self, *, what: str, reason: str) -> None:
+        super().__init__(f"{what}: {reason}")
+        self.what, self.reason = what, reason
 
 
 class LimitExceeded(Incorrect):

@@ -151,7 +151,7 @@ BUDGET_DEFAULT_TOKENS: Final = 2_048
 BUDGET_TOKENS_MAX: Final = 200_000
 
 # --- measured runs ---------------------------------------------------------------------------
-RESAMPLES_DEFAULT: Final = 10_000
+RESAMPLES_DEFAULT: Final = 5_000
 """Resamples of one bootstrap interval."""
 BUNDLE_ROWS_MAX: Final = 1_000_000
 """Lines of one file of a bundle: a question times an arm times a budget each."""
