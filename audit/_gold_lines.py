@@ -1,0 +1,44 @@
+"""Gold as a bundle holds it: places for ids, as the public readers number them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from audit._sets import DataSet
+from contracts.artifacts import GoldLine
+from contracts.errors import BadRequest
+
+_OTHER_CHARACTERS: Final = re.compile(r"[^a-z0-9_.@+-]+")
+
+
+def as_word(kind: str) -> str:
+    """Return a set's name of a kind of question as a bundle can hold it: `category 1` is `category-1`."""
+    return _OTHER_CHARACTERS.sub("-", kind.lower()).strip("-_.@+")[:64]
+
+
+def gold_lines(data_set: DataSet, path: Path) -> list[GoldLine]:
+    """
+    Read what is gold, question by question. Only after predictions are sealed.
+
+    Raises:
+        BadRequest: Not the format of this set.
+    """
+    histories, gold = data_set.read(path), data_set.read_gold(path)
+    if [len(one.questions) for one in histories] != [len(one) for one in gold]:
+        raise BadRequest(field=str(path), reason="questions and their gold are not of one number")
+    return [
+        GoldLine(
+            question=f"h{number}q{place}",
+            kind=as_word(one.kind),
+            apart=one.apart,
+            turns=tuple(f"h{number}t{turn}" for turn in sorted(one.turns)),
+            sessions=tuple(
+                f"h{number}s{session}"
+                for session in sorted({history.turns[turn].session for turn in one.turns})
+            ),
+        )
+        for number, (history, asked) in enumerate(zip(histories, gold, strict=True))
+        for place, one in enumerate(asked)
+    ]
