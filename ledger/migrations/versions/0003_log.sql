@@ -290,6 +290,13 @@ BEGIN
         SELECT p_tenant, u.*
         FROM unnest(v_numbers, v_clocks, v_firsts, v_counts, v_previouses, v_hashes) AS u;
 
+        -- Worked out once, before the first row: asked for each, it would look past all those before it.
+        WITH so_far AS MATERIALIZED (
+            SELECT d.stream, coalesce(
+                (SELECT max(e.stream_version) FROM event AS e
+                 WHERE e.tenant = p_tenant AND e.stream_digest = d.stream), 0) AS version
+            FROM (SELECT DISTINCT unnest(p_streams) AS stream) AS d
+        )
         INSERT INTO event (
             tenant, position, commit, event_id, kind, stream_digest, stream_version, source_digest,
             correlation_digest, idempotency_digest, content_digest, header, ciphertext, hash
@@ -304,12 +311,7 @@ BEGIN
         ) WITH ORDINALITY AS u (
             commit, event_id, kind, stream, source, correlation, idempotency, content, header, ciphertext, hash, n
         )
-        JOIN (
-            SELECT d.stream, coalesce(
-                (SELECT max(e.stream_version) FROM event AS e
-                 WHERE e.tenant = p_tenant AND e.stream_digest = d.stream), 0) AS version
-            FROM (SELECT DISTINCT unnest(p_streams) AS stream) AS d
-        ) AS s ON s.stream = u.stream
+        JOIN so_far AS s ON s.stream = u.stream
         WHERE u.commit IS NOT NULL;
 
         INSERT INTO event_key (tenant, event_id, wrapped_key)
