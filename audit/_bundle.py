@@ -25,6 +25,7 @@ from audit._formulas import measure
 from audit._scoring import score
 from contracts.artifacts import (
     BUNDLE_FORM,
+    NOT_OBSERVABLE,
     Cost,
     Environment,
     Formula,
@@ -265,8 +266,8 @@ def scored_rows(
                         failure="missing" if found is None else found.failure,
                         values={
                             **taken.get((line.question, arm, budget), {}),
-                            **score(found, line),
-                            "failed": int(found is None or found.failure is not None),
+                            **score(found, line, budget=budget),
+                            "failed": int(found is None or found.failure not in {None, NOT_OBSERVABLE}),
                         },
                     )
                 )

@@ -6,20 +6,23 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.artifacts import GoldLine, Prediction, Values
+from contracts.artifacts import NOT_OBSERVABLE, GoldLine, Prediction, Values
 
-CUTOFFS: Final = (5, 10)
+CUTOFFS: Final = (5, 10, 50)
+"""To the last of them it is told where gold stands that was missed: found too low, or not at all."""
 
 
-def score(prediction: Prediction | None, gold: GoldLine) -> Values:
+def score(prediction: Prediction | None, gold: GoldLine, *, budget: int | None) -> Values:
     """
     Return the columns of one prediction; none at all is scored as an empty one.
 
-    A question without gold has no retrieval columns: nothing could be found. A failure has them all,
-    and zeros where something was to be found.
+    A question without gold has no columns: nothing could be found; nor has what an arm cannot show. A
+    failure has them all, and zeros where something was to be found.
     """
-    if not gold.turns:
+    if not gold.turns or (prediction is not None and prediction.failure == NOT_OBSERVABLE):
         return {}
+    if budget is not None:
+        return _context(prediction, gold)
     ranked: Sequence[str] = () if prediction is None or prediction.failure is not None else prediction.ranked
     sessions: Sequence[str] = () if prediction is None else prediction.sessions
     wanted, wanted_sessions = set(gold.turns), set(gold.sessions)
@@ -31,9 +34,26 @@ def score(prediction: Prediction | None, gold: GoldLine) -> Values:
         values[f"sessions_found@{cutoff}"] = len(
             wanted_sessions.intersection(sessions[: min(cutoff, len(ranked))])
         )
+    values["first_rank"] = next((rank for rank, hit in enumerate(hits, start=1) if hit), None)
     values["reciprocal_rank"] = next((1 / rank for rank, hit in enumerate(hits, start=1) if hit), 0.0)
     values["ndcg@10"] = _ndcg(hits, len(wanted), cutoff=10)
     return values
+
+
+def _context(prediction: Prediction | None, gold: GoldLine) -> Values:
+    """Return the columns of what one context shows; a turn with score 0 is shown in part alone."""
+    wanted = set(gold.turns)
+    shown: dict[str, bool] = {}
+    if prediction is not None and prediction.failure is None:
+        shown = {turn: bool(whole) for turn, whole in zip(prediction.ranked, prediction.scores, strict=True)}
+    found = wanted & shown.keys()
+    return {
+        "turns_gold": len(wanted),
+        "turns_shown": len(found),
+        "turns_shown_whole": sum(shown[turn] for turn in found),
+        "hit": int(bool(found)),
+        "whole_gold": int(found == wanted),
+    }
 
 
 def _ndcg(hits: Sequence[bool], gold_count: int, *, cutoff: int) -> float:

@@ -35,6 +35,10 @@ Values: TypeAlias = dict[Word, Number | None]
 """Columns of a row. None is "not observable", which is not zero."""
 
 
+NOT_OBSERVABLE: Final = "not-observable"
+"""The failure of a cell that its arm cannot show: it has no columns, and is no failure."""
+
+
 class EvidenceLevel(StrEnum):
     """What a run can be evidence of. Only the last two can support a claim of superiority."""
 
@@ -67,7 +71,9 @@ class Prediction(Cell):
 
     No time is in it: the same run, the same bytes.
     `ranked` are turns, best first, `sessions` the session of each; `response` is the digest of an
-    answer's exact bytes. A `failure` (a stable word) has neither and scores zero.
+    answer's exact bytes. Under a budget they are the turns that the context shows, in their order, each
+    with score 1 where it is shown whole and 0 where a part of it is. A `failure` (a stable word) has
+    neither and scores zero; `NOT_OBSERVABLE` alone is left out.
     """
 
     ranked: tuple[PublicId, ...]

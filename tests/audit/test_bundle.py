@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from audit import BundleRecorder
-from contracts.artifacts import Row
+from audit._bundle import scored_rows
+from contracts.artifacts import NOT_OBSERVABLE, GoldLine, Prediction, Row
 from contracts.errors import RunRefused
 from tests.audit.bundles import (
     ENVIRONMENT,
@@ -145,3 +146,26 @@ def test_no_field_of_a_row_can_hold_a_sentence_or_a_public_id(changes):
 
     with pytest.raises(ValidationError):
         Row.model_validate({**row, **changes})
+
+
+def test_a_context_is_scored_by_what_it_shows_and_what_an_arm_cannot_show_is_left_out(tmp_path):
+    line = GoldLine(question="h0q0", kind="easy", apart=False, turns=("h0t1", "h0t2"), sessions=("h0s1",))
+    run = run_of(arms=("ours", "full"), budgets=(768,))
+    cell = {"question": "h0q0", "history": "h0", "budget": 768, "response": None}
+    shown = Prediction(
+        **cell, arm="ours", ranked=("h0t1", "h0t2"), sessions=("h0s1", "h0s1"), scores=(1, 0), failure=None
+    )
+    hidden = Prediction(**cell, arm="full", ranked=(), sessions=(), scores=(), failure=NOT_OBSERVABLE)
+
+    ours, full, missing = [
+        scored_rows(run, [line], predictions, [])[place].values
+        for place, predictions in ((0, [shown, hidden]), (1, [shown, hidden]), (0, []))
+    ]
+
+    assert ours == {
+        "turns_gold": 2, "turns_shown": 2, "turns_shown_whole": 1, "hit": 1, "whole_gold": 1, "failed": 0,
+    }  # fmt: skip
+    assert full == {"failed": 0}
+    assert missing == {
+        "turns_gold": 2, "turns_shown": 0, "turns_shown_whole": 0, "hit": 0, "whole_gold": 0, "failed": 1,
+    }  # fmt: skip
