@@ -10,6 +10,9 @@ from audit._bundle import BundleRecorder
 from audit._bundle_check import BundleReport, check_bundle
 from audit._bundle_files import code_digest_of, data_digests
 from audit._formulas import measure
+from audit._gate_check import GateReport, check_gate
+from audit._gate_register import GateRegister, content_digests, read_gate_file
+from audit._gates import GatePlace, GateRunner, code_now, register_gate, run_gate
 from audit._gold_lines import gold_lines
 from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
 from audit._replay import replay
@@ -20,14 +23,24 @@ __all__ = [
     "BundleRecorder",
     "BundleReport",
     "DataSet",
+    "GatePlace",
+    "GateRegister",
+    "GateReport",
+    "GateRunner",
     "Gold",
     "History",
     "HistoryQuestion",
     "HistoryTurn",
     "check_bundle",
+    "check_gate",
     "code_digest_of",
+    "code_now",
+    "content_digests",
     "data_digests",
     "gold_lines",
     "measure",
+    "read_gate_file",
+    "register_gate",
     "replay",
+    "run_gate",
 ]

@@ -167,11 +167,12 @@ def _check_rows(
 
 def _close(one: Row, other: Row) -> bool:
     return one.values.keys() == other.values.keys() and all(
-        _same(one.values[name], other.values[name]) for name in one.values
+        same_number(one.values[name], other.values[name]) for name in one.values
     )
 
 
-def _same(one: Number | None, other: Number | None) -> bool:
+def same_number(one: Number | None, other: Number | None) -> bool:
+    """Say whether two numbers are one, up to how another machine rounds a sum."""
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
@@ -186,7 +187,7 @@ def _check_measures(check: _Check, measures: Iterable[Measure], rows: Sequence[R
             check.problems.append(f"measure {name}: {error}")
             continue
         agrees = found.n == told.n and all(
-            _same(getattr(found, part), getattr(told, part)) for part in ("value", "low", "high")
+            same_number(getattr(found, part), getattr(told, part)) for part in ("value", "low", "high")
         )
         check.that("measures", agrees, f"measure {name}: its rows give {found.value} of {found.n}")
 

@@ -19,6 +19,7 @@ __all__ = [
     "erasures",
     "errors",
     "events",
+    "gates",
     "grants",
     "histories",
     "identity",
