@@ -6,6 +6,7 @@ it recomputes. Of a public data set, what is gold is read apart from what is tol
 Does not promise: to repair what it finds.
 """
 
+from audit._baselines import BASELINES, Matrix, baseline_rankings, pack_plainly, said
 from audit._bundle import BundleRecorder
 from audit._bundle_check import BundleReport, check_bundle
 from audit._bundle_files import code_digest_of, data_digests
@@ -13,15 +14,18 @@ from audit._formulas import measure
 from audit._gate_check import GateReport, check_gate
 from audit._gate_register import GateRegister, content_digests, read_gate_file
 from audit._gates import GatePlace, GateRunner, code_now, register_gate, run_gate
-from audit._gold_lines import gold_lines
+from audit._gold_lines import as_word, gold_lines
 from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
 from audit._replay import replay
 from audit._sets import DATA_SETS, DataSet
+from audit._superiority import Claim, superiority
 
 __all__ = [
+    "BASELINES",
     "DATA_SETS",
     "BundleRecorder",
     "BundleReport",
+    "Claim",
     "DataSet",
     "GatePlace",
     "GateRegister",
@@ -31,6 +35,9 @@ __all__ = [
     "History",
     "HistoryQuestion",
     "HistoryTurn",
+    "Matrix",
+    "as_word",
+    "baseline_rankings",
     "check_bundle",
     "check_gate",
     "code_digest_of",
@@ -39,8 +46,11 @@ __all__ = [
     "data_digests",
     "gold_lines",
     "measure",
+    "pack_plainly",
     "read_gate_file",
     "register_gate",
     "replay",
     "run_gate",
+    "said",
+    "superiority",
 ]

@@ -19,6 +19,9 @@ class Runner:
         self.beam, self.model, self.rank, self.left_out = beam, MODEL, rank_of, set()
         self.gold_reads = 0
 
+    def values(self, number, arm):
+        return {"query_ms": 10 + number}
+
     def models(self):
         return (self.model,)
 
@@ -28,7 +31,7 @@ class Runner:
                 number = int(line.question.partition("q")[2])
                 prediction = prediction_of(line, arm, rank=self.rank(number, arm))
                 if prediction.key not in recorder.done and line.question not in self.left_out:
-                    recorder.predict(prediction, {"query_ms": 10 + number})
+                    recorder.predict(prediction, self.values(number, arm))
         return {}
 
     def gold(self, gate, data):
@@ -44,7 +47,7 @@ class Gates:
         self.clock = Ticking()
         (root / "code").mkdir(parents=True)
         (root / "code" / "ranker.py").write_text("WEIGHT = 1\n")
-        self.runner = Runner(beam)
+        self.runner, self.models = Runner(beam), (MODEL,)
 
     @property
     def place(self):
@@ -68,7 +71,7 @@ class Gates:
             data_set="beam",
             data=data_digests(self.beam.path),
             code=code_now(place, ("code",)),
-            models=(MODEL,),
+            models=self.models,
             level=changes.pop("level", "visible development"),
         )
         given = {
