@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -13,14 +13,17 @@ import numpy.typing as npt
 from contracts.claims import ASSISTANT, USER, Claim
 from contracts.events import ErasedEvent, Event
 from discovery._arrays import Column
+from discovery._cells import Codes
 from discovery._embedder import Vectors
 from discovery._lexical import Lexical
 from discovery._names import NameBook
 from discovery._record import ClaimBook
 from discovery._units import Unit, unit_of
 
-VECTORS_IN_MEMORY_MAX: Final = 200_000
-"""Units up to which vectors are scanned in memory (300 MB at 384 dimensions); past it in PostgreSQL."""
+WHOLE_UNITS_MAX: Final = 20_000
+"""Units up to which every one is scored, and its vector held as floats. Past it, see `Selection`."""
+MEDIAN_SAMPLE_MAX: Final = 4_096
+"""Units that the median length is taken from, spread evenly over the tenant."""
 EPOCHS_MAX: Final = 2
 """Claims are held for the epoch that serves and the one that is about to, or a stored question's."""
 
@@ -43,7 +46,9 @@ class TenantIndex:
         self.unit_ids: list[str] = []
         self.row_of: dict[str, int] = {}
         self.actors: dict[str, int] = {}
-        self.vectors: Column | None = Column(np.float32, width=dimensions)
+        self.codes: Codes | None = None
+        """The vectors of a tenant that is not scored whole."""
+        self._vectors: Column | None = Column(np.float32, width=dimensions)
         self.position = 0
         """Events up to here were read."""
         self.last_commit = 0
@@ -72,7 +77,7 @@ class TenantIndex:
     @property
     def bytes_held(self) -> int:
         """Memory held, in bytes; an estimate where Python objects are counted."""
-        vectors = 0 if self.vectors is None else self.vectors.bytes_held
+        vectors = sum(held.bytes_held for held in (self._vectors, self.codes) if held is not None)
         claims = sum(book.bytes_held for book in self.claims.values())
         return self.lexical.bytes_held + vectors + claims + 300 * len(self) + 200 * len(self.names)
 
@@ -109,10 +114,19 @@ class TenantIndex:
         if unit.actor_class == ASSISTANT and self._first_assistant is None:
             self._first_assistant = row
         self._embedded.append(False)
-        if self.vectors is not None:
-            self.vectors.append(np.zeros(self._dimensions, dtype=np.float32))
-            if len(self) > VECTORS_IN_MEMORY_MAX:
-                self.vectors = None
+        if self._vectors is not None:
+            self._vectors.append(0)
+            if len(self) > WHOLE_UNITS_MAX:
+                self._encode(self._vectors)
+        elif self.codes is not None:
+            self.codes.append_empty()
+
+    def _encode(self, vectors: Column) -> None:
+        self.codes, self._vectors = Codes(self._dimensions), None
+        for _ in range(len(self)):
+            self.codes.append_empty()
+        rows = np.flatnonzero(self._embedded.view(len(self)))
+        self.codes.put(rows, vectors.view(len(self))[rows])
 
     def book(self, epoch: int) -> ClaimBook:
         """Return the claims of an epoch, empty at first; the lowest epoch goes when there are too many."""
@@ -127,21 +141,26 @@ class TenantIndex:
         self.book(claim.epoch).add(claim)
         self.names.add_claim(claim)
 
-    def set_vectors(self, rows: Iterable[int], vectors: Vectors) -> None:
+    def set_vectors(self, rows: Sequence[int], vectors: Vectors) -> None:
         """Fill in the vectors of units."""
-        embedded = self._embedded.view(len(self))
-        for row, vector in zip(rows, vectors, strict=True):
-            embedded[row] = True
-            if self.vectors is not None:
-                self.vectors.view(len(self))[row] = vector
+        at = np.array(rows, dtype=np.int64)
+        self._embedded.view(len(self))[at] = True
+        if self._vectors is not None:
+            self._vectors.view(len(self))[at] = vectors
+        elif self.codes is not None:
+            self.codes.put(at, vectors)
 
     def missing_vectors(self, limit: int) -> list[int]:
         """Return the first rows that have no vector yet."""
-        embedded = self._embedded.view(len(self))
-        while self._first_missing < len(self) and embedded[self._first_missing]:
-            self._first_missing += 1
-        rows = np.flatnonzero(~embedded[self._first_missing :])[:limit] + self._first_missing
-        return [int(row) for row in rows]
+        rows: list[int] = []
+        while len(rows) < limit and self._first_missing < len(self):
+            start = self._first_missing
+            some = self._embedded.view(len(self))[start : start + limit]
+            rows += (np.flatnonzero(~some)[: limit - len(rows)] + start).tolist()
+            if rows:
+                break
+            self._first_missing += len(some)
+        return rows
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -173,9 +192,20 @@ class TenantIndex:
         """Whether each row has its vector."""
         return self._embedded.view(count)
 
-    def words_counts(self, count: int) -> npt.NDArray[Any]:
-        """Words of each row."""
-        return self._words.view(count)
+    def has_all_vectors(self, count: int) -> bool:
+        """Whether none of the first rows waits for its vector."""
+        self.missing_vectors(1)
+        return self._first_missing >= count or bool(self._embedded.view(count)[self._first_missing :].all())
+
+    def cosines(self, vector: Vectors, count: int) -> tuple[npt.NDArray[Any], float]:
+        """Return the cosines of the first rows, and the lowest of those that have a vector."""
+        assert self._vectors is not None
+        cosines = self._vectors.view(count) @ vector
+        return cosines, float(cosines[self.embedded(count)].min(initial=1.0))
+
+    def median_words(self, count: int) -> float:
+        """Return the median words of a row; of a large tenant, of rows spread evenly over it."""
+        return float(np.median(self._words.view(count)[:: max(1, count // MEDIAN_SAMPLE_MAX)]))
 
     def actors_at(self, count: int) -> list[str]:
         """Return who had spoken by then; the number of each is its place."""

@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.errors import EchoplaneError, ModelMismatch, NotFound
 from contracts.events import Event, Kind
 from contracts.limits import APPEND_EVENTS_MAX, PAGE_EVENTS_MAX
+from discovery._cells import Near, lay
 from discovery._embedder import Embedder, Vectors
 from discovery._index import TenantIndex
 from discovery._units import unit_of
@@ -30,8 +31,8 @@ from discovery._vectors import (
     drop_vectors,
     known_vectors,
     load_vectors,
-    nearest_units,
     store_vectors,
+    unit_cosines,
 )
 from discovery._wire import Health
 from ledger import log
@@ -268,22 +269,21 @@ class Keeper:
         vectors = await loop.run_in_executor(self._question_thread, self._embedder.embed, [text])
         return np.asarray(vectors[0], dtype=np.float32)
 
-    async def nearest(
-        self, tenant: str, index: TenantIndex, vector: Vectors, *, count: int, limit: int
-    ) -> dict[str, float]:
-        """Return the nearest units as PostgreSQL finds them, for a tenant too large to hold in memory."""
-        if count == 0 or self._embedder is None:
-            return {}
+    async def scored(self, tenant: str, index: TenantIndex, near: Near, vector: Vectors) -> Near:
+        """Return the same units scored from their stored vectors; one that has none any more is left out."""
+        if self._embedder is None or len(near.rows) == 0:
+            return near
+        rows = {index.unit_ids[row]: row for row in near.rows.tolist()}
         async with self._db.snapshot(tenant) as conn:
-            found = await nearest_units(
-                conn,
-                tenant=tenant,
-                model=self._embedder.model_digest,
-                vector=vector,
-                upto_position=index.position_of(count - 1),
-                limit=limit,
+            found = await unit_cosines(
+                conn, tenant=tenant, model=self._embedder.model_digest, vector=vector, units=list(rows)
             )
-        return dict(found)
+        order = sorted(found, key=lambda unit: (-found[unit], rows[unit]))
+        return Near(
+            np.array([rows[unit] for unit in order], dtype=np.int64),
+            np.array([found[unit] for unit in order], dtype=np.float32),
+            near.low,
+        )
 
     async def embed_in_background(self) -> None:
         """Embed what has no vector yet, a batch a tenant in turn, until cancelled."""
@@ -308,7 +308,7 @@ class Keeper:
         """Embed the first units without a vector; return whether there were any."""
         rows = index.missing_vectors(EMBED_BATCH_TEXTS)
         if not rows:
-            return False
+            return await self._lay_cells(index)
         async with self._db.snapshot(tenant) as conn:
             keys = await log.tenant_keys(self._db, tenant, conn)
             events = await log.read_events_by_id(conn, keys, [index.unit_ids[row] for row in rows])
@@ -337,6 +337,16 @@ class Keeper:
             )
         index.set_vectors(rows, np.asarray(vectors, dtype=np.float32))
         return True
+
+    async def _lay_cells(self, index: TenantIndex) -> bool:
+        """Lay the cells of a tenant that has grown; return whether that was due."""
+        codes = index.codes
+        if codes is None or not codes.wants_layout:
+            return False
+        run = asyncio.get_running_loop().run_in_executor
+        codes.use(layout := await run(self._unit_thread, lay, *codes.stored()))
+        _log.info("cells_laid", units_count=len(layout.cells), probed=layout.probed)
+        return False
 
     def forget(self, tenant: str) -> None:
         """Drop a tenant from memory; the next question reads it anew."""

@@ -26,11 +26,14 @@ from contracts.proposals import (
 )
 from contracts.views import Generation, View
 from discovery import _signals as signals
+from discovery._cells import Near
 from discovery._embedder import Vectors
 from discovery._index import TenantIndex
 from discovery._lexical import Scores
 from discovery._record import ClaimBook, StateMatch
+from discovery._selection import Searched, select
 from discovery._signals import Signal, strongest
+from discovery._text import terms
 
 PROPOSED_MAX: Final = 200
 """Units in one proposal: as many chat lines as the largest usual budget can hold."""
@@ -49,15 +52,15 @@ assert KEYS_PROPOSED_MAX <= KEYS_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dense:
-    """The dense route's part: the question's vector, or units near it, or why there is none."""
+    """The dense route's part: the question's vector, and what is near it in a large tenant; or why not."""
 
     state: RouteState
     vector: Vectors | None
-    nearest: Mapping[str, float] | None
+    near: Near | None
     duration_us: int
 
 
-NO_DENSE: Final = Dense(state=RouteState.OFF, vector=None, nearest=None, duration_us=0)
+NO_DENSE: Final = Dense(state=RouteState.OFF, vector=None, near=None, duration_us=0)
 
 
 def weights_for(shortness: float) -> dict[str, float]:
@@ -156,11 +159,15 @@ def compose(
     reached = Generation(epoch=view.epoch, commit=min(view.cut, index.complete_commit))
     book = index.claims.get(view.epoch) or ClaimBook()
     match = book.match(plan, question, cut=view.cut)
+    searched: Searched = index
+    if index.codes is not None:
+        searched = select(index, terms(question), match.events, dense.near, count=count)
+        count = len(searched)
     done = _Round(str(reached), without)
-    _speak(done, index, plan, question, match, count=count, late=late, dense=dense)
-    weights = weights_for(signals.shortness(index, count))
-    fused = _fuse(index, done, weights, count)
-    candidates = _candidates(index, done.signals, fused)
+    _speak(done, searched, plan, question, match, count=count, late=late, dense=dense)
+    weights = weights_for(signals.shortness(searched, count))
+    fused = _fuse(searched, done, weights, count)
+    candidates = _candidates(searched, done.signals, fused)
     return Proposal(
         plan=plan,
         candidates=candidates,
@@ -172,7 +179,7 @@ def compose(
 
 def _speak(
     done: _Round,
-    index: TenantIndex,
+    index: Searched,
     plan: Plan,
     question: str,
     match: StateMatch,
@@ -194,21 +201,18 @@ def _speak(
     done.run("first_hand", lambda: signals.first_hand(index, count), state=state)
 
 
-def _dense(done: _Round, index: TenantIndex, dense: Dense, *, count: int, late: bool) -> None:
+def _dense(done: _Round, index: Searched, dense: Dense, *, count: int, late: bool) -> None:
     started = clock.perf_counter_ns()
     if dense.state != RouteState.OK:
         done.report("dense", dense.state, count=0, duration_us=dense.duration_us)
         return
-    if dense.vector is not None:
-        signal = signals.dense(index, dense.vector, count)
-    else:
-        signal = signals.dense_from(index, dense.nearest or {}, count)
-    missing = late or not bool(index.embedded(count).all())
-    state = RouteState.LATE if missing else RouteState.OK
+    assert dense.vector is not None
+    signal = signals.dense(index, dense.vector, count)
+    state = RouteState.LATE if late or not index.has_all_vectors(count) else RouteState.OK
     done.keep("dense", signal, started=started, state=state, extra_us=dense.duration_us)
 
 
-def _fuse(index: TenantIndex, done: _Round, weights: Mapping[str, float], count: int) -> Scores:
+def _fuse(index: Searched, done: _Round, weights: Mapping[str, float], count: int) -> Scores:
     def total(routes: Mapping[str, Signal]) -> Scores:
         added = np.zeros(count)
         for route, signal in routes.items():
@@ -227,7 +231,7 @@ def _fuse(index: TenantIndex, done: _Round, weights: Mapping[str, float], count:
     return np.where(found, total(done.signals) / everything, 0.0)
 
 
-def _candidates(index: TenantIndex, found: Mapping[str, Signal], fused: Scores) -> tuple[Candidate, ...]:
+def _candidates(index: Searched, found: Mapping[str, Signal], fused: Scores) -> tuple[Candidate, ...]:
     hits: dict[int, list[RouteHit]] = {}
     for route, signal in found.items():
         if not signal.ranks:

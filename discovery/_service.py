@@ -21,7 +21,8 @@ from discovery._index import TenantIndex
 from discovery._keeper import Keeper, drop_index
 from discovery._planner import plan_question
 from discovery._private import is_private, make_folder
-from discovery._propose import NO_DENSE, ROUTE_TOP, Dense, compose
+from discovery._propose import NO_DENSE, Dense, compose
+from discovery._selection import DENSE_ROWS
 from discovery._wakeups import listen, watch
 from discovery._wire import (
     REQUEST_BYTES_MAX,
@@ -94,15 +95,16 @@ class Service:
         vector = await self._keeper.embed_question(signals.dense_question(index, text, count))
         if vector is None:
             if not self.embedder_failed:
-                return Dense(state=RouteState.LATE, vector=None, nearest=None, duration_us=0)
-            return Dense(state=RouteState.FAILED, vector=None, nearest=None, duration_us=0)
-        nearest = None
-        if index.vectors is None:
-            nearest = await self._keeper.nearest(tenant, index, vector, count=count, limit=ROUTE_TOP)
+                return Dense(state=RouteState.LATE, vector=None, near=None, duration_us=0)
+            return Dense(state=RouteState.FAILED, vector=None, near=None, duration_us=0)
+        near = None
+        if index.codes is not None:
+            near = index.codes.nearest(vector, count=count, limit=DENSE_ROWS)
+            near = await self._keeper.scored(tenant, index, near, vector)
         return Dense(
             state=RouteState.OK,
-            vector=None if nearest is not None else vector,
-            nearest=nearest,
+            vector=vector,
+            near=near,
             duration_us=(time.perf_counter_ns() - started) // 1_000,
         )
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from contracts.proposals import Plan, TimeExpression
 from discovery._embedder import Vectors
-from discovery._index import TenantIndex, instant_us
+from discovery._index import instant_us
 from discovery._lexical import NO_ROW, Scores
+from discovery._selection import Searched
 from discovery._text import terms, tokenize, words
 
 NEIGHBOURS_OF_MAX: Final = 128
@@ -25,7 +26,6 @@ NEIGHBOURS_OF_MAX: Final = 128
 # A turn right beside a strong one may complete it (question and reply); two away, less.
 NEAR: Final = 1.0
 TWO_AWAY: Final = 0.5
-MEDIAN_SAMPLE_MAX: Final = 4_096
 SHORT_TURN_WORDS: Final = 60
 """Median words of a turn at which a window helps half as much: one that long speaks for itself."""
 
@@ -39,26 +39,24 @@ class Signal:
     ranks: bool
 
 
-def shortness(index: TenantIndex, count: int) -> float:
+def shortness(index: Searched, count: int) -> float:
     """
     Return how much turns need those around them: near 1 for chat lines, near 0 for long messages.
 
-    From the tenant's median turn; of a large tenant, from turns spread evenly over it.
+    From the tenant's median turn.
     """
     if count == 0:
         return 1.0
-    step = max(1, count // MEDIAN_SAMPLE_MAX)
-    median = float(np.median(index.words_counts(count)[::step]))
-    return 1.0 / (1.0 + (median / SHORT_TURN_WORDS) ** 2)
+    return 1.0 / (1.0 + (index.median_words(count) / SHORT_TURN_WORDS) ** 2)
 
 
-def lexical(index: TenantIndex, question: str, count: int) -> tuple[Signal, Signal]:
+def lexical(index: Searched, question: str, count: int) -> tuple[Signal, Signal]:
     """Return the signals of turns and of the windows around them."""
     turns, windows = index.lexical.score(terms(question), count=count)
     return _signal(turns), _signal(windows)
 
 
-def dense_question(index: TenantIndex, question: str, count: int) -> str:
+def dense_question(index: Searched, question: str, count: int) -> str:
     """
     Return the question without the names of those who speak in this tenant.
 
@@ -79,34 +77,20 @@ def dense_question(index: TenantIndex, question: str, count: int) -> str:
     return kept if words(kept) else question
 
 
-def dense(index: TenantIndex, vector: Vectors, count: int) -> Signal:
+def dense(index: Searched, vector: Vectors, count: int) -> Signal:
     """Return the cosine to the question, stretched to 0 … 1; rows without a vector stand at the mean."""
     present = index.embedded(count)
     scores = np.zeros(count)
-    if index.vectors is None or not present.any():
+    if not present.any():
         return Signal(scores, 0, ranks=True)
-    scores[present] = (index.vectors.view(count) @ vector)[present]
-    low, high = float(scores[present].min()), float(scores[present].max())
-    scores[present] = (scores[present] - low) / (high - low) if high > low else 0.0
+    cosines, low = index.cosines(vector, count)
+    high = float(cosines[present].max())
+    scores[present] = (cosines[present] - low) / (high - low) if high > low else 0.0
     scores[~present] = float(scores[present].mean())
     return Signal(scores, int(present.sum()), ranks=True)
 
 
-def dense_from(index: TenantIndex, nearest: Mapping[str, float], count: int) -> Signal:
-    """Return the same from the nearest units alone, as PostgreSQL found them."""
-    scores = np.zeros(count)
-    rows = {index.row_of[unit]: cosine for unit, cosine in nearest.items() if unit in index.row_of}
-    if rows:
-        low = min(rows.values())
-        spread = max(rows.values()) - low
-        for row, cosine in rows.items():
-            if row < count:
-                # The last of the nearest still says more than one that is not among them.
-                scores[row] = 0.25 + 0.75 * ((cosine - low) / spread if spread > 0 else 1.0)
-    return Signal(scores, int(np.count_nonzero(scores)), ranks=True)
-
-
-def state(index: TenantIndex, events: Mapping[str, float], count: int) -> Signal:
+def state(index: Searched, events: Mapping[str, float], count: int) -> Signal:
     """Return how much typed state says for each unit."""
     scores = np.zeros(count)
     for event_id, score in events.items():
@@ -116,7 +100,7 @@ def state(index: TenantIndex, events: Mapping[str, float], count: int) -> Signal
     return Signal(scores, int(np.count_nonzero(scores)), ranks=True)
 
 
-def time(index: TenantIndex, times: tuple[TimeExpression, ...], count: int) -> Signal:
+def time(index: Searched, times: tuple[TimeExpression, ...], count: int) -> Signal:
     """Return 1 where a unit was observed within a time that the question names."""
     scores = np.zeros(count)
     observed = index.observed(count)
@@ -132,7 +116,7 @@ def time(index: TenantIndex, times: tuple[TimeExpression, ...], count: int) -> S
     return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
 
 
-def actor(index: TenantIndex, plan: Plan, count: int) -> Signal:
+def actor(index: Searched, plan: Plan, count: int) -> Signal:
     """Return 1 where one whom the question names says it; nothing where only one speaks at all."""
     spelled = {words(entity) for entity in plan.entities}
     actors = index.actors_at(count)
@@ -143,7 +127,7 @@ def actor(index: TenantIndex, plan: Plan, count: int) -> Signal:
     return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
 
 
-def first_hand(index: TenantIndex, count: int) -> Signal:
+def first_hand(index: Searched, count: int) -> Signal:
     """Return 1 where it was not an assistant that said it, in a tenant where one speaks."""
     if not index.has_assistant(count):
         return Signal(np.zeros(count), 0, ranks=False)
@@ -151,7 +135,7 @@ def first_hand(index: TenantIndex, count: int) -> Signal:
     return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
 
 
-def session(index: TenantIndex, base: Scores, count: int) -> Signal:
+def session(index: Searched, base: Scores, count: int) -> Signal:
     """Return for each unit the best that its stream has to offer."""
     streams = index.stream(count)
     if count == 0 or int(streams.max()) == 0:
@@ -161,7 +145,7 @@ def session(index: TenantIndex, base: Scores, count: int) -> Signal:
     return Signal(stretched(best[streams]), len(best), ranks=False)
 
 
-def neighbours(index: TenantIndex, base: Scores, count: int) -> Signal:
+def neighbours(index: Searched, base: Scores, count: int) -> Signal:
     """Return what the turns before and after have to offer, from the strongest turns only."""
     scores = np.zeros(count)
     strong = strongest(base, NEIGHBOURS_OF_MAX)

@@ -7,7 +7,7 @@ texts of a tenant are embedded once. Another model's vectors stay beside these u
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,11 +46,10 @@ _STORE: Final = sa.text(
     ON CONFLICT (tenant, unit_id, model_digest) DO NOTHING
     """
 )
-_NEAREST: Final = sa.text(
+_COSINES: Final = sa.text(
     """
     SELECT unit_id, -(embedding <#> CAST(CAST(:embedding AS real[]) AS vector)) AS cosine FROM unit_vector
-    WHERE tenant = :tenant AND model_digest = :model AND position <= :upto
-    ORDER BY embedding <#> CAST(CAST(:embedding AS real[]) AS vector), unit_id LIMIT :limit
+    WHERE tenant = :tenant AND model_digest = :model AND unit_id = ANY(CAST(:units AS text[]))
     """
 )
 _DROP: Final = sa.text("DELETE FROM unit_vector WHERE tenant = :tenant")
@@ -122,18 +121,12 @@ async def store_vectors(
         )
 
 
-async def nearest_units(
-    conn: AsyncConnection, *, tenant: str, model: str, vector: Vectors, upto_position: int, limit: int
-) -> Mapping[str, float]:
-    """Return the units nearest to a vector with their cosines, by an exact scan."""
-    parameters = {
-        "tenant": tenant,
-        "model": model,
-        "embedding": vector.tolist(),
-        "upto": upto_position,
-        "limit": limit,
-    }
-    rows = await conn.execute(_NEAREST, parameters)
+async def unit_cosines(
+    conn: AsyncConnection, *, tenant: str, model: str, vector: Vectors, units: Sequence[str]
+) -> dict[str, float]:
+    """Return the cosine of each unit that has a vector."""
+    parameters = {"tenant": tenant, "model": model, "embedding": vector.tolist(), "units": list(units)}
+    rows = await conn.execute(_COSINES, parameters)
     return {row.unit_id: float(row.cosine) for row in rows}
 
 

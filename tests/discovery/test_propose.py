@@ -64,7 +64,7 @@ def ask(
     part = NO_DENSE
     if dense:
         vector = EMBEDDER.embed([dense_question(index, text, index.count_at(at.cut))])[0]
-        part = Dense(state=RouteState.OK, vector=vector, nearest=None, duration_us=0)
+        part = Dense(state=RouteState.OK, vector=vector, near=None, duration_us=0)
     return compose(index, plan, text, view=at, late=False, dense=part, without=without)
 
 
