@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Final
 
 import structlog
 
@@ -21,10 +23,12 @@ from contracts.events import ErasedEvent
 from contracts.ports import Discovery, TokenCounter
 from contracts.proposals import KeyProposal, Proposal
 from contracts.resolutions import KeyResolution
+from contracts.times import KnownAt, ValidAt
 from contracts.trails import Question, Rebuilt, Trail
-from contracts.views import View, ViewRequest
+from contracts.views import Generation, View, ViewRequest
 from discovery import check_proposal, propose_degraded
 from echoplane._digests import KeyedDigests
+from echoplane._histories import found_for
 from echoplane._occurred import as_asked
 from echoplane._reading import Users, read_question
 from ledger.closure import close
@@ -39,11 +43,12 @@ from ledger.log import (
 )
 from ledger.resolve import pin, resolve_many
 from packing import answer_digest, event_ids, pack
-from realize import realize
+from realize import claims_of, derive, named_pairs, read_task, realize
 
 log = structlog.get_logger()
 
 _TRIES_AFRESH = 2
+_INSTANT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +100,7 @@ class Path:
         started = time.perf_counter()
         proposal = await self._propose(tenant, question, view)
         proposed = time.perf_counter()
+        view = await self._asked_view(tenant, question, proposal, view, request)
         built = await self._build(
             tenant,
             question=question,
@@ -173,6 +179,35 @@ class Path:
                 connection, keys, question=question, view=view, proposal=proposal, users=self.users
             )
 
+    async def _asked_view(
+        self, tenant: str, question: Question, proposal: Proposal, view: View, request: ViewRequest
+    ) -> View:
+        """
+        Return the view that the question's own words ask for, within what the caller sees.
+
+        Who says a valid time himself keeps it; nobody is shown what was not known at his own view.
+        """
+        task = read_task(question, proposal.plan, named_pairs(proposal.plan, proposal))
+        if task is None:
+            return view
+        period = task.subjects[0].period
+        if period is not None and request.valid_at is None:
+            view = replace(view, valid_at=ValidAt(period.start))
+        if task.known is None:
+            return view
+        known_at = KnownAt(min(task.known.end - _INSTANT, view.known_at))
+        return await pin(
+            self.database,
+            tenant,
+            ViewRequest(
+                valid_at=view.valid_at,
+                known_at=known_at,
+                generation=Generation(epoch=view.epoch, commit=view.cut),
+                min_commit=None,
+            ),
+            wait_ms=0,
+        )
+
     async def _build(
         self, tenant: str, *, question: Question, view: View, proposal: Proposal, configuration_hash: str
     ) -> _Built:
@@ -188,6 +223,10 @@ class Path:
                     for key, resolution in zip(wanted, resolutions, strict=True)
                 ]
             )
+            task = read_task(question, proposal.plan, named_pairs(proposal.plan, proposal))
+            derivation = None
+            if task is not None:
+                derivation = derive(task, await found_for(connection, keys, view, task), at=view.valid_at)
             closures = await close(
                 connection,
                 keys,
@@ -196,6 +235,7 @@ class Path:
                 answer_keys=[(key.entity, key.relation) for key in wanted if key.named],
                 candidates=proposal.candidates,
                 plan=proposal.plan,
+                standing=() if derivation is None else claims_of(derivation),
             )
             digests = KeyedDigests(
                 tenant=keys, events=await event_keys(connection, keys, event_ids(resolutions))
@@ -218,6 +258,7 @@ class Path:
             resolutions=resolutions,
             pack=packed,
             closures=closures,
+            derivation=derivation,
         )
         return _Built(
             answer=answer,

@@ -5,24 +5,37 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from contracts.events import ClaimDraft, EventDraft, Stance, TargetDraft, ValidDraft
 from contracts.values import shown
 
+CLAIMS_SHOWN_MAX: Final = 16
+"""Claims of an event without a text up to which a line shows all of them; a table has hundreds."""
+
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
-def rendering(draft: EventDraft) -> str:
+def rendering(draft: EventDraft, wanted: Collection[int] = ()) -> str:
     """
-    Return what an event says in words: the same for the same draft for ever.
+    Return what an event says in words: the same for the same arguments for ever.
 
     Its text; behind it, in brackets, the structured claims that the text does not show, so that no
-    line is evidence of a value that cannot be read in it. Without a text, all that it claims.
+    line is evidence of a value that cannot be read in it. Without a text, all that it claims; of a
+    table with more than `CLAIMS_SHOWN_MAX` claims, those that are wanted and how many others there are.
+
+    Args:
+        draft: The event.
+        wanted: Ordinals of claims that a question is about.
     """
     if not draft.text:
-        parts = [_claim(claim, draft.stance_of(claim)) for claim in draft.claims]
+        numbered = list(enumerate(draft.claims))
+        if len(numbered) > CLAIMS_SHOWN_MAX:
+            numbered = [one for one in numbered if one[0] in wanted] or numbered[:CLAIMS_SHOWN_MAX]
+        parts = [_claim(claim, draft.stance_of(claim)) for _, claim in numbered]
+        if others := len(draft.claims) - len(numbered):
+            parts.append(f"and {others} other claims")
         if draft.targets:
             parts.append(f"{draft.kind.value} of {_targets(draft.targets)}")
         return "; ".join(parts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Final
 
 import structlog
@@ -56,6 +57,7 @@ async def close(
     answer_keys: Sequence[Key],
     candidates: Sequence[Candidate],
     plan: Plan,
+    standing: Sequence[Claim] = (),
 ) -> ClosureSet:
     """
     Return the closures of one question, and the evidence that they share.
@@ -69,6 +71,8 @@ async def close(
         candidates: What discovery proposed; untrusted ids, of which only events at or before the
             cut are read.
         plan: How the question was read.
+        standing: Claims that the answer stands on beside those of the resolutions, such as what was
+            believed before: required too.
 
     Raises:
         IntegrityFault: Something that was read is not what was written.
@@ -77,21 +81,31 @@ async def close(
     events = await _events(reader, [event_id for unit in candidates for event_id in unit.event_ids])
     claims = await reader.of_events(events)
     resolved = [(resolution.entity, resolution.relation) for resolution in resolutions]
-    decided = await _decided(reader, view, [*claims, *_claims_in(resolutions)], resolved)
-    wanted = set(answer_keys)
+    decided = await _decided(reader, view, [*claims, *standing, *_claims_in(resolutions)], resolved)
+    wanted = {*answer_keys, *((claim.entity, claim.relation) for claim in standing)}
     required = [
         closure
         for resolution in resolutions
         if (resolution.entity, resolution.relation) in wanted
         for closure in _required(resolution, decided)
     ]
+    required += _chunks(["standing"], [claim.event_id for claim in standing])
     optional = _optional(candidates, events, claims, decided, links=plan.operation not in _WITHOUT_LINKS)
     members = {member for closure in (*required, *optional) for member in closure.members}
     events |= await _events(reader, members - events.keys())
     if lost := members - events.keys():
         # What claims name is there, unless its key was lost without an erasure taking its claims along.
         raise IntegrityFault(what=f"{len(lost)} events that claims stand on cannot be read")
-    evidence = await _evidence(reader, events, members, wanted, decided)
+    named = [*standing, *(claim for each in resolutions for claim in _claims_in([each]))]
+    evidence = await _evidence(
+        reader,
+        events,
+        members,
+        wanted,
+        decided,
+        named={claim.claim_id for claim in named},
+        at=view.valid_at,
+    )
     return ClosureSet(closures=(*required, *optional), evidence=evidence)
 
 
@@ -131,8 +145,12 @@ def _required(resolution: KeyResolution, decided: Decided) -> list[Closure]:
     members: list[str] = []
     for group in (*groups, excluded):
         members += [claim.event_id for claim in group]
+    return _chunks(["key", resolution.entity, resolution.relation], members)
+
+
+def _chunks(name: Sequence[str], members: Sequence[str]) -> list[Closure]:
+    """Return as many closures as hold these events, each once."""
     ordered = list(dict.fromkeys(members))
-    name = ["key", resolution.entity, resolution.relation]
     return [
         Closure(
             closure_id=canonical([*name, start // CLOSURE_EVENTS_MAX]).decode("ascii"),
@@ -245,6 +263,9 @@ async def _evidence(
     members: set[str],
     answer_keys: set[Key],
     decided: Decided,
+    *,
+    named: set[str],
+    at: datetime,
 ) -> tuple[Evidence, ...]:
     of_event: dict[str, list[Claim]] = defaultdict(list)
     for claim in await reader.of_events(members):
@@ -253,7 +274,13 @@ async def _evidence(
     evidence = []
     for event_id in sorted(members, key=lambda event_id: events[event_id].position):
         event, key = events[event_id], data_keys[event_id]
-        text = rendering(event.draft)
+        wanted = {
+            claim.position.ordinal
+            for claim in of_event[event_id]
+            if claim.claim_id in named
+            or ((claim.entity, claim.relation) in answer_keys and _covers(claim, at))
+        }
+        text = rendering(event.draft, wanted)
         mark, marked_commit = _mark(of_event[event_id], answer_keys, decided)
         evidence.append(
             Evidence(
@@ -273,6 +300,11 @@ async def _evidence(
             )
         )
     return tuple(evidence)
+
+
+def _covers(claim: Claim, at: datetime) -> bool:
+    start, end = claim.validity.start, claim.validity.end
+    return (start is None or start <= at) and (end is None or at < end)
 
 
 def _mark(claims: Sequence[Claim], answer_keys: set[Key], decided: Decided) -> Marked:

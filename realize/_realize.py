@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
-from contracts.answers import Answer, AnswerStatus
-from contracts.claims import Claim
+from contracts.answers import Answer
 from contracts.contexts import ClosureSet, ContextPack
 from contracts.proposals import Operation, Plan, Proposal
 from contracts.relations import Cardinality, RelationContract
@@ -23,9 +22,11 @@ from contracts.trails import Question
 from contracts.values import with_unit
 from contracts.views import View
 from realize._asking import asks_for_some, asks_what_occurred, fits, looks_back
+from realize._derive import Derivation
 from realize._inverse import turns_around
 from realize._scope import asks_of_another, left_over, mean_another, shifts, untitled, words_in, words_of
 from realize._select import named_keys, once_each, values_of
+from realize._show import answered, disclosed, evidence, insufficient, rivals, show
 
 _TYPED: Final = frozenset(
     # A preference that resolves ("favourite tea") is a state like any other.
@@ -43,6 +44,7 @@ def realize(
     resolutions: Sequence[KeyResolution],
     pack: ContextPack,
     closures: ClosureSet | None = None,
+    derivation: Derivation | None = None,
 ) -> Answer:
     """
     Derive the answer of a frozen context. A pure function.
@@ -53,22 +55,26 @@ def realize(
     `evidence` means that lines were found and none of the rules below may turn them into a value:
     the caller reads them. `insufficient_evidence` means that the question names a key on which
     nothing stands, or that its evidence did not fit, or that nothing was found at all.
+
+    `derivation` is what was derived of a question that is understood whole (`read_task`).
     """
     keys = named_keys(plan, proposal, resolutions)
     if keys is None:
-        return _insufficient("key_not_resolved")
+        return insufficient("key_not_resolved")
     if not keys:
-        return _evidence(pack, "no_named_key")
+        return evidence(pack, "no_named_key")
+    if derivation is not None:
+        return show(question, derivation, pack, contract=keys[0].contract)
     if plan.operation not in _TYPED or plan.surface == "boolean":
-        return _evidence(pack, "operation_not_typed")
+        return evidence(pack, "operation_not_typed")
     if len(keys) > 1 or _names_another(question, proposal, keys[0]):
-        return _evidence(pack, "several_keys")
+        return evidence(pack, "several_keys")
     (key,) = keys
     if turns_around(question.text, entity=key.entity, relation=key.relation):
-        return _evidence(pack, "question_not_understood")
+        return evidence(pack, "question_not_understood")
     same = [each.entity for each in resolutions if _is_same(each, key)]
     if _moves_off(question, plan, key, same) or not _at_view(plan, key.view):
-        return _evidence(pack, "time_or_scope_not_resolved")
+        return evidence(pack, "time_or_scope_not_resolved")
     return _answer(question, plan, key, pack, about=_about(key, pack, closures))
 
 
@@ -89,15 +95,16 @@ def _answer(
 ) -> Answer:
     match key.resolution:
         case Conflict() as conflict:
-            rivals = _rivals(conflict, key.contract)
-            return _conflict(question, pack, [conflict], value={"rivals": rivals}, why=conflict.why)
+            return _conflict(
+                question, pack, [conflict], value={"rivals": rivals(conflict, key.contract)}, why=conflict.why
+            )
         case Missing(reason=reason):
-            return _insufficient(reason.value, cites=about)
+            return insufficient(reason.value, cites=about)
         case Resolved() as member:
             if plan.operation in _OF_MANY:
                 # One value stands because later ones replace earlier ones there: that is no count.
-                return _evidence(pack, "not_many_valued")
-            return _answered(pack, [member], with_unit(member.value, key.contract))
+                return evidence(pack, "not_many_valued")
+            return answered(pack, [member.claims], with_unit(member.value, key.contract))
         case ResolvedSet(members=members, disputed=disputed) as several:
             if (several.members_count, several.disputed_count) != (len(members), len(disputed)):
                 return _of_many(question, plan, key, pack, several)
@@ -114,8 +121,8 @@ def _of_many(
     # Which values are alike cannot be seen from some of them.
     alike = key.contract.cardinality == Cardinality.OCCURRENCE and asks_what_occurred(question.text)
     if plan.operation != Operation.COUNT or several.disputed_count or less or alike:
-        return _evidence(pack, "not_all_listed")
-    return _answered(pack, several.members, several.members_count)
+        return evidence(pack, "not_all_listed")
+    return answered(pack, [member.claims for member in several.members], several.members_count)
 
 
 def _of_set(
@@ -134,11 +141,11 @@ def _of_set(
         # Restricted to one value, and to that exactly: a value that shares a word with it might
         # be the same thing under a longer name, and would be left out in silence.
         if any(words & words_of(value) and words != words_of(value) for value in _all(members, rivals)):
-            return _evidence(pack, "time_or_scope_not_resolved")
+            return evidence(pack, "time_or_scope_not_resolved")
         members = [member for member in members if words_of(member.value) == words]
         disputed = [each for each in disputed if any(words_of(r.value) == words for r in each.rivals)]
         if not members and not disputed:
-            return _evidence(pack, "time_or_scope_not_resolved")
+            return evidence(pack, "time_or_scope_not_resolved")
     members = sorted(members, key=lambda member: min(claim.position for claim in member.claims))
     told = members
     counts = plan.operation == Operation.COUNT
@@ -146,10 +153,10 @@ def _of_set(
         # "How many places": one that was visited twice is one place, be it named in other units.
         told = once_each(members)
         if counts and disputed:
-            return _evidence(pack, "time_or_scope_not_resolved")
+            return evidence(pack, "time_or_scope_not_resolved")
     values = [with_unit(member.value, key.contract) for member in told]
     if not disputed:
-        return _answered(pack, members, len(values) if counts else values)
+        return answered(pack, [member.claims for member in members], len(values) if counts else values)
     value = _range(members, disputed) if counts else _split(values, disputed, key.contract)
     return _conflict(question, pack, disputed, value=value, why="members_disputed", members=members)
 
@@ -161,11 +168,7 @@ def _range(members: Sequence[Resolved], disputed: Sequence[Conflict]) -> dict[st
 
 
 def _split(values: list[Any], disputed: Sequence[Conflict], contract: RelationContract) -> dict[str, Any]:
-    return {"values": values, "disputed": [_rivals(conflict, contract) for conflict in disputed]}
-
-
-def _rivals(conflict: Conflict, contract: RelationContract) -> list[dict[str, Any]]:
-    return [{"value": with_unit(rival.value, contract), "ended": rival.ended} for rival in conflict.rivals]
+    return {"values": values, "disputed": [rivals(conflict, contract) for conflict in disputed]}
 
 
 def _all(members: Sequence[Resolved], rivals: Sequence[Any]) -> list[Any]:
@@ -233,16 +236,6 @@ def _at_view(plan: Plan, view: View) -> bool:
     )
 
 
-def _answered(pack: ContextPack, members: Sequence[Resolved], value: Any) -> Answer:  # noqa: ANN401 -- values are any JSON
-    if _required_deferred(pack):
-        return _insufficient("required_evidence_deferred")
-    cites = [_cites(pack, member.claims) for member in members]
-    # Nothing is answered that the context does not show, each member by a line of its own.
-    if not all(cites):
-        return _insufficient("not_in_context")
-    return Answer(status=AnswerStatus.ANSWERED, value=value, cites=_merged(cites), reason=None)
-
-
 def _conflict(
     question: Question,
     pack: ContextPack,
@@ -252,38 +245,6 @@ def _conflict(
     why: str,
     members: Sequence[Resolved] = (),
 ) -> Answer:
-    """A conflict is said even where its lines did not fit; its values only where they are shown."""
-    cites = [_cites(pack, member.claims) for member in members]
-    cites += [_cites(pack, [rival.claim]) for conflict in conflicts for rival in conflict.rivals]
-    disclosed = question.disclose_conflicts and all(cites) and not _required_deferred(pack)
-    return Answer(
-        status=AnswerStatus.CONFLICT,
-        value=value if disclosed else None,
-        cites=_merged(cites),
-        reason=why,
-    )
-
-
-def _evidence(pack: ContextPack, reason: str) -> Answer:
-    if not pack.lines:
-        return _insufficient("nothing_found")
-    cites = tuple(line.line_id for line in pack.lines)
-    return Answer(status=AnswerStatus.EVIDENCE, value=None, cites=cites, reason=reason)
-
-
-def _insufficient(reason: str, *, cites: tuple[str, ...] = ()) -> Answer:
-    return Answer(status=AnswerStatus.INSUFFICIENT_EVIDENCE, value=None, cites=cites, reason=reason)
-
-
-def _required_deferred(pack: ContextPack) -> bool:
-    return any(deferred.required for deferred in pack.deferred)
-
-
-def _cites(pack: ContextPack, claims: Iterable[Claim]) -> tuple[str, ...]:
-    events = {claim.event_id for claim in claims}
-    return tuple(line.line_id for line in pack.lines if line.event_id in events)
-
-
-def _merged(cites: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    ids = {line_id for each in cites for line_id in each}
-    return tuple(sorted(ids, key=lambda line_id: int(line_id[1:])))
+    groups = [member.claims for member in members]
+    groups += [(rival.claim,) for conflict in conflicts for rival in conflict.rivals]
+    return disclosed(question, pack, groups, value=value, why=why)

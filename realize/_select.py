@@ -17,19 +17,22 @@ from contracts.proposals import Plan, Proposal
 from contracts.resolutions import KeyResolution, Missing, MissingReason, Resolved, ResolvedSet
 
 
+def named_pairs(plan: Plan, proposal: Proposal) -> tuple[tuple[str, str], ...]:
+    """Return entity and relation of the keys that may be meant, as the question names them."""
+    named = [key for key in proposal.keys if key.named]
+    meant = {key.relation for key in named}
+    if named and meant <= set(plan.relations):
+        meant = {next(relation for relation in plan.relations if relation in meant)}
+    # Else nothing says which of the relations is meant, and least of all a score.
+    return tuple(sorted({(key.entity, key.relation) for key in named if key.relation in meant}))
+
+
 def named_keys(
     plan: Plan, proposal: Proposal, resolutions: Sequence[KeyResolution]
 ) -> tuple[KeyResolution, ...] | None:
     """Return the keys that may be meant; none where none was named; None where one is unresolved."""
-    named = [key for key in proposal.keys if key.named]
-    if not named:
-        return ()
-    meant = {key.relation for key in named}
-    if meant <= set(plan.relations):
-        meant = {next(relation for relation in plan.relations if relation in meant)}
-    # Else nothing says which of the relations is meant, and least of all a score.
+    wanted = named_pairs(plan, proposal)
     resolved = {(key.entity, key.relation): key for key in resolutions}
-    wanted = sorted({(key.entity, key.relation) for key in named if key.relation in meant})
     if any(key not in resolved for key in wanted):
         return None
     return _apart([resolved[key] for key in wanted])

@@ -1,0 +1,192 @@
+"""
+What a question asks to be done with the states that the ledger resolved.
+
+A question is a task only if all of it is understood: every word of it is a slot or part of one way
+of asking. What is not is left to the reader of the evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from contracts.proposals import Plan, TimeExpression
+from contracts.trails import Question
+from realize._inverse import turns_around
+from realize._phrases import KEY, KNOWN_AFTER, KNOWN_BEFORE, WAYS
+from realize._slots import slotted
+
+
+class Form(StrEnum):
+    """What is derived, and so which surface is shown."""
+
+    VALUE = "value"
+    YES_NO = "yes_no"
+    DIFFERENCE = "difference"
+    FIRST_KNOWN = "first_known"
+    KNOWN_SINCE = "known_since"
+    KNOWN_AS = "known_as"
+    TIMES_REVISED = "times_revised"
+    LARGEST_REVISION = "largest_revision"
+    TOTAL_REVISION = "total_revision"
+    ELAPSED = "elapsed"
+    VALUES = "values"
+    VALUES_COUNT = "values_count"
+    CHANGES = "changes"
+    WHO_SAID = "who_said"
+    ORDER = "order"
+    BEFORE = "before"
+
+
+_OF_NOW: Final = frozenset({Form.YES_NO, Form.WHO_SAID})
+"""What may be asked without a time: of what stands at the view."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """A time that the question names: `[start, end)` in UTC."""
+
+    start: datetime
+    end: datetime
+    wording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A key, and the stretch of valid time that is asked about; None is the view's own instant."""
+
+    entity: str
+    relation: str
+    period: Bounds | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """
+    What is asked, of what, as known when.
+
+    `known` is the time of the ledger's own clock that the question goes back to. `between` are two
+    such times that are compared. `value` are the words of a value that the question names, `unit`
+    the unit of a duration. `first` says that of several times the first is asked for, `number` that
+    only a number is an answer.
+    """
+
+    form: Form
+    subjects: tuple[Subject, ...]
+    known: Bounds | None
+    between: tuple[Bounds, Bounds] | None
+    value: str | None
+    unit: str | None
+    first: bool
+    number: bool
+
+
+def read_task(question: Question, plan: Plan, keys: Sequence[tuple[str, str]]) -> Task | None:
+    """
+    Read a question whose every word is understood. Pure: the same for the same question for ever.
+
+    Args:
+        question: As it was put.
+        plan: How discovery's planner read it over the names of the record.
+        keys: The keys that it names.
+
+    Returns:
+        None where a word is left over, a time has no bounds, or more than one relation is named.
+    """
+    relations = {relation for _, relation in keys}
+    if len(relations) != 1:
+        return None
+    (relation,) = relations
+    entities = list(dict.fromkeys(entity for entity, _ in keys))
+    found = slotted(question.text, plan, entities=entities, relation=relation)
+    if found is None or any(
+        turns_around(question.text, entity=entity, relation=relation) for entity in entities
+    ):
+        return None
+    asked = _Asked(entities=entities, relation=relation, times=plan.times)
+    tasks = (asked.task(*cut) for cut in _with_and_without_known(found))
+    return next((task for task in tasks if task is not None), None)
+
+
+def _with_and_without_known(form: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the sentence without "as known on P1", and that slot; then as it is."""
+    for way in (KNOWN_BEFORE, KNOWN_AFTER):
+        match = way.search(form)
+        if match is not None:
+            rest = f"{form[: match.start()]} {form[match.end() :]}"
+            yield " ".join(rest.split()), _group(match, "k")
+    yield form, None
+
+
+def _group(match: re.Match[str], name: str) -> str | None:
+    """Return what a name stands for, in whichever of its alternatives: `k`, `k_`, `k__` are one."""
+    found = (value for key, value in match.groupdict().items() if key.rstrip("_") == name)
+    return next((value for value in found if value is not None), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What the slots of one question stand for."""
+
+    entities: Sequence[str]
+    relation: str
+    times: Sequence[TimeExpression]
+
+    def task(self, form: str, known: str | None) -> Task | None:
+        try:
+            subjects: list[Subject] = []
+
+            def key(match: re.Match[str]) -> str:
+                entity = self.entities[int((_group(match, "e") or "E0")[1:])]
+                period = self._bounds(_group(match, "p"))
+                subjects.append(Subject(entity=entity, relation=self.relation, period=period))
+                return f"S{len(subjects) - 1}"
+
+            sentence = KEY.sub(key, form)
+            for name, way in WAYS:
+                match = way.fullmatch(sentence)
+                if match is not None:
+                    return self._read(Form(name), match, subjects, known)
+        except LookupError:
+            pass
+        return None
+
+    def _read(
+        self, form: Form, match: re.Match[str], subjects: list[Subject], known: str | None
+    ) -> Task | None:
+        period, earlier = self._bounds(_group(match, "p")), self._bounds(_group(match, "p2"))
+        if form == Form.DIFFERENCE:
+            # One figure at two times: what is subtracted comes second.
+            (own,) = subjects
+            subjects = [replace(own, period=period), replace(own, period=earlier or own.period)]
+        elif period is not None:
+            subjects = [replace(own, period=period) for own in subjects if own.period is None]
+        asked = self._bounds(known or _group(match, "k"))
+        start, end = self._bounds(_group(match, "k1")), self._bounds(_group(match, "k2"))
+        # Whether a lone time is when it held or when it was known cannot be told; and of a state that
+        # changed, an older value is no revision.
+        timeless = any(own.period is None for own in subjects)
+        if not subjects or (timeless and (asked or start or form not in _OF_NOW)):
+            return None
+        return Task(
+            form=form,
+            subjects=tuple(subjects),
+            known=asked,
+            between=None if start is None or end is None else (start, end),
+            value=_group(match, "v"),
+            unit=_group(match, "unit"),
+            first=_group(match, "first") is not None,
+            number=_group(match, "number") is not None,
+        )
+
+    def _bounds(self, slot: str | None) -> Bounds | None:
+        if slot is None:
+            return None
+        time = self.times[int(slot[1:])]
+        if time.start is None or time.end is None:
+            raise LookupError(slot)
+        return Bounds(start=time.start, end=time.end, wording=time.wording)
