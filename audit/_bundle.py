@@ -86,7 +86,12 @@ class BundleRecorder:
                 write_whole(folder / name, b"")
             write_whole(folder / _RUN, canonical(run))
             state = RunState(
-                started_at=format_instant(clock()), resumed_count=0, sealed=None, sealed_at=None, gold_at=None
+                started_at=format_instant(clock()),
+                resumed_count=0,
+                sealed=None,
+                sealed_at=None,
+                gold_at=None,
+                recorded={},
             )
         else:
             if (folder / _RUN).read_bytes() != canonical(run):
@@ -137,6 +142,10 @@ class BundleRecorder:
         self._append(PREDICTIONS, prediction)
         self._costs[cost.key], self._predictions[prediction.key] = cost, prediction
 
+    def note(self, recorded: Values) -> None:
+        """Keep numbers that no row gives, so that they are there if the run is cut off after this."""
+        self._remember(recorded={**self._state.recorded, **recorded})
+
     def seal(self) -> str:
         """Put the predictions in order, and write down the digest that they have before gold is read."""
         if self._state.sealed is None:
@@ -179,8 +188,9 @@ class BundleRecorder:
         """
         if self._state.gold_at is None or self._state.sealed is None or self._state.sealed_at is None:
             raise RunRefused(what=f"run {self._run.name}", reason="nothing was scored")
-        rows = read_lines(self._folder / ROWS, Row)
-        write_lines(self._folder / MEASURES, [measure(formula, rows) for formula in formulas])
+        self.note(recorded)
+        rows, recorded = read_lines(self._folder / ROWS, Row), self._state.recorded
+        write_lines(self._folder / MEASURES, [measure(formula, rows, recorded) for formula in formulas])
         costs = sorted(self._costs.values(), key=lambda one: _place(one.key))
         write_lines(self._folder / COSTS, costs)
         manifest = Manifest(
@@ -226,7 +236,7 @@ class BundleRecorder:
             file.close()
         self._open.clear()
 
-    def _remember(self, **changes: str) -> None:
+    def _remember(self, **changes: str | Values) -> None:
         self._state = self._state.model_copy(update=changes)
         write_whole(self._folder / _STATE, canonical(self._state))
 

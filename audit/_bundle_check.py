@@ -33,7 +33,18 @@ from audit._bundle_files import canonical, data_digests, file_digest, read_lines
 from audit._formulas import measure
 from audit._gold_lines import gold_lines
 from audit._sets import DATA_SETS
-from contracts.artifacts import Cost, FileDigest, GoldLine, Lost, Manifest, Measure, Number, Prediction, Row
+from contracts.artifacts import (
+    Cost,
+    FileDigest,
+    GoldLine,
+    Lost,
+    Manifest,
+    Measure,
+    Number,
+    Prediction,
+    Row,
+    Values,
+)
 from contracts.errors import EchoplaneError
 
 PROBLEMS_LISTED_MAX: Final = 100
@@ -107,7 +118,7 @@ def check_bundle(folder: Path, *, data: Path | None = None) -> BundleReport:
     check.read(LOST, lambda: read_lines(folder / LOST, Lost))
     if not check.problems:
         _check_rows(check, manifest, gold=gold, rows=rows, predictions=predictions, costs=costs)
-        _check_measures(check, measures, rows)
+        _check_measures(check, measures, rows, manifest.recorded)
         if data is not None:
             _check_data(check, manifest, gold, data)
     return _report(name, manifest, tuple(measures), check)
@@ -178,11 +189,13 @@ def same_number(one: Number | None, other: Number | None) -> bool:
     return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
 
-def _check_measures(check: _Check, measures: Iterable[Measure], rows: Sequence[Row]) -> None:
+def _check_measures(
+    check: _Check, measures: Iterable[Measure], rows: Sequence[Row], recorded: Values
+) -> None:
     for told in measures:
         name = told.formula.name
         try:
-            found = measure(told.formula, rows)
+            found = measure(told.formula, rows, recorded)
         except EchoplaneError as error:
             check.problems.append(f"measure {name}: {error}")
             continue

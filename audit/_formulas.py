@@ -7,21 +7,24 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from audit._statistics import Interval, Sums, bootstrap, mcnemar_exact, wilson
-from contracts.artifacts import Formula, FormulaKind, Measure, Number, Row, Unit
+from contracts.artifacts import Formula, FormulaKind, Measure, Number, Row, Unit, Values
 from contracts.errors import BadRequest
 
 _DIFFERENCES: Final = {FormulaKind.SHARE, FormulaKind.MEAN, FormulaKind.RATIO}
 
 
-def measure(formula: Formula, rows: Iterable[Row]) -> Measure:
+def measure(formula: Formula, rows: Iterable[Row], recorded: Values | None = None) -> Measure:
     """
-    Return what a formula gives over rows.
+    Return what a formula gives over rows, or over what was `recorded` beside them.
 
     Raises:
         BadRequest: The formula lacks a part that its kind needs, or a share's column has other numbers
             than zeros and ones.
     """
     _check(formula)
+    if formula.of is FormulaKind.RECORDED:
+        number = (recorded or {}).get(formula.column or "")
+        return _measure(formula, number, None, n=0 if number is None else 1)
     taken = [row for row in rows if _is_taken(formula, row)]
     ours = [row for row in taken if row.arm == formula.arm and _has_columns(formula, row)]
     if formula.against is None:
@@ -78,8 +81,8 @@ def _of_one(formula: Formula, rows: Sequence[Row]) -> tuple[Number | None, Inter
         case FormulaKind.MEAN | FormulaKind.RATIO:
             sums = _sums(formula, rows)
             return sums.ratio(), _bootstrap(formula, sums, None, rows)
-        case FormulaKind.MCNEMAR:
-            raise BadRequest(field=f"{formula.name}.against", reason="two arms are compared")
+        case FormulaKind.MCNEMAR | FormulaKind.RECORDED:
+            raise AssertionError(formula)
 
 
 def _of_two(formula: Formula, pairs: Sequence[tuple[Row, Row]]) -> tuple[Number | None, Interval | None]:

@@ -63,7 +63,8 @@ def _problems(register: GateRegister, outcome: Outcome, out: Path) -> list[str]:
         found.append(f"{PREDICTIONS}: not those that the register has sealed")
     if report.manifest.run != described(gate):
         found.append("the bundle is of another run than the gate's")
-    if not _agree(outcome_of(gate, read_lines(folder / ROWS, Row), bundle=folder.name), outcome):
+    rows = read_lines(folder / ROWS, Row)
+    if not _agree(outcome_of(gate, rows, report.manifest.recorded, bundle=folder.name), outcome):
         found.append("the rows give another outcome")
     return found
 

@@ -17,6 +17,7 @@ from audit._bundle_files import address_of, code_digest_of, data_digests, read_l
 from audit._formulas import measure
 from audit._gate_register import GateRegister, content_digests
 from contracts.artifacts import (
+    NOT_OBSERVABLE,
     CodeDigest,
     Environment,
     EvidenceLevel,
@@ -105,25 +106,26 @@ async def run_gate(place: GatePlace, name: str, runner: GateRunner, *, data: Pat
     with BundleRecorder.open(
         place.out, run=described(gate), clock=place.clock, environment=place.environment
     ) as recorder:
-        recorded: Values = {}
         if recorder.sealed is None:
-            recorded = await runner.predict(gate, data, recorder)
+            recorder.note(await runner.predict(gate, data, recorder))
         _seal(place, gate, recorder)
         if register.state(name) is EntryKind.SEALED:
             register.append(EntryKind.OPENED, gate, clock=place.clock, opened=contents)
         recorder.score(runner.gold(gate, data))
-        bundle = recorder.finish([one.formula for one in gate.conditions], recorded)
+        bundle = recorder.finish([one.formula for one in gate.conditions], {})
     return _end(place, gate, bundle)
 
 
-def outcome_of(gate: Gate, rows: Sequence[Row], *, bundle: str) -> Outcome:
+def outcome_of(gate: Gate, rows: Sequence[Row], recorded: Values, *, bundle: str) -> Outcome:
     """Return how a gate ends on these rows."""
-    conditions = tuple(_found(condition, measure(condition.formula, rows)) for condition in gate.conditions)
+    conditions = tuple(
+        _found(condition, measure(condition.formula, rows, recorded)) for condition in gate.conditions
+    )
     denominators = Denominators(
         questions=len({row.question for row in rows}),
         with_gold=len({row.question for row in rows if row.values.get("turns_gold") is not None}),
     )
-    hold = denominators == gate.denominators
+    hold = denominators == gate.denominators and _is_whole(rows)
     return Outcome(
         gate=gate.name,
         gate_sha256=address_of(gate),
@@ -133,6 +135,14 @@ def outcome_of(gate: Gate, rows: Sequence[Row], *, bundle: str) -> Outcome:
         conditions=conditions,
         passed=hold and all(one.passed for one in conditions),
     )
+
+
+def _is_whole(rows: Sequence[Row]) -> bool:
+    """Say whether each arm shows what it shows of every question: what it hides is hidden of all, or of none."""
+    hidden: dict[tuple[str, int | None], set[bool]] = {}
+    for row in rows:
+        hidden.setdefault((row.arm, row.budget), set()).add(row.failure == NOT_OBSERVABLE)
+    return all(len(kinds) == 1 for kinds in hidden.values())
 
 
 def code_now(place: GatePlace, packages: Sequence[str]) -> CodeDigest:
@@ -219,7 +229,7 @@ def _end(place: GatePlace, gate: Gate, bundle: Path) -> Outcome:
     sealed = next((one.sealed for one in place.register.of(gate.name) if one.kind is EntryKind.SEALED), None)
     if not report.holds or report.manifest is None or report.manifest.sealed != sealed:
         raise RunRefused(what=f"gate {gate.name}", reason="its bundle is not what the run left behind")
-    outcome = outcome_of(gate, read_lines(bundle / ROWS, Row), bundle=bundle.name)
+    outcome = outcome_of(gate, read_lines(bundle / ROWS, Row), report.manifest.recorded, bundle=bundle.name)
     digest = place.register.write_outcome(outcome)
     place.register.append(EntryKind.OUTCOME, gate, clock=place.clock, outcome=digest, passed=outcome.passed)
     if not outcome.passed:

@@ -125,6 +125,7 @@ class FormulaKind(StrEnum):
     MEAN = "mean"
     RATIO = "ratio"
     QUANTILE = "quantile"
+    RECORDED = "recorded"
     MCNEMAR = "mcnemar"
 
 
@@ -142,7 +143,8 @@ class Formula(Wire):
     It takes the rows of `arm` and `budget`, of one `kind` or of all, those set `apart`, those that are
     not, or both (None); rows whose column is None are left out. `count` counts them, `share` is of a
     column of zeros and ones (Wilson's interval), `ratio` divides the sum of `column` by that of `over`,
-    `quantile` is the smallest number that so many are not above. With `against`, `share`, `mean` and
+    `quantile` is the smallest number that so many are not above, `recorded` is the manifest's number of
+    that name, which no row gives. With `against`, `share`, `mean` and
     `ratio` are the difference to that arm over the same questions (paired bootstrap over `unit`,
     `stratified` by kind), and `mcnemar` is the exact p.
     """
@@ -229,6 +231,7 @@ class RunState(Wire):
     sealed: Sha256 | None
     sealed_at: Moment | None
     gold_at: Moment | None
+    recorded: Values
 
 
 class Manifest(Wire):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from audit import GatePlace, GateRegister, code_now, data_digests, gold_lines, register_gate
-from contracts.artifacts import ModelDigest
+from contracts.artifacts import NOT_OBSERVABLE, ModelDigest
 from contracts.gates import Gate
 from tests.audit.bundles import ENVIRONMENT, Ticking, prediction_of, rank_of, run_of
 
@@ -17,7 +17,7 @@ class Runner:
 
     def __init__(self, beam):
         self.beam, self.model, self.rank, self.left_out = beam, MODEL, rank_of, set()
-        self.gold_reads = 0
+        self.gold_reads, self.hidden = 0, set()
 
     def values(self, number, arm):
         return {"query_ms": 10 + number}
@@ -30,6 +30,9 @@ class Runner:
             for arm in gate.run.arms:
                 number = int(line.question.partition("q")[2])
                 prediction = prediction_of(line, arm, rank=self.rank(number, arm))
+                if line.question in self.hidden:
+                    nothing = {"ranked": (), "sessions": (), "scores": (), "failure": NOT_OBSERVABLE}
+                    prediction = prediction.model_copy(update=nothing)
                 if prediction.key not in recorder.done and line.question not in self.left_out:
                     recorder.predict(prediction, self.values(number, arm))
         return {}

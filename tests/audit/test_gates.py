@@ -154,6 +154,16 @@ async def test_hard_questions_that_are_left_out_score_zero_and_stay_in_the_denom
     assert not outcome.passed
 
 
+async def test_hard_questions_that_are_called_not_observable_fail_the_gate(gates):
+    gates.registered(at_least=0.9)
+    gates.runner.hidden = {"h0q10", "h0q11"}
+
+    outcome = await run(gates)
+
+    assert outcome.conditions[0].value == 1
+    assert (outcome.denominators_hold, outcome.passed) == (False, False)
+
+
 async def test_a_denominator_that_is_not_the_registered_one_fails(gates):
     gates.registered(denominators={"questions": 12, "with_gold": 11})
 
