@@ -12,7 +12,8 @@ import functools
 import hmac
 import json
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from binascii import hexlify
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -150,22 +151,39 @@ def seal_of(row: Mapping[str, Any], *, keys: Digester) -> bytes:
 def sealed_message(columns: Sequence[Any], *, tenant: str, epoch: int) -> bytes:
     """Return what the seal of a claim row is a digest of; `columns` are those of `COLUMNS`."""
     claim_id, position, ordinal, commit, event_id, entity, relation, stance, body = columns
-    name = claim_id.hex()
+    form = sealed_form(entity, relation, stance, tenant=tenant, epoch=epoch)
+    return in_form(form, (claim_id, position, ordinal, commit, event_id, body))
+
+
+def sealed_form(entity: str, relation: str, stance: str, *, tenant: str, epoch: int) -> bytes:
+    """Return what `in_form` fills in: of many claims on one key it is made once, in half the time."""
     # The lengths stand first: no column's end can be read as the start of the next one.
-    named = (
-        f"claim-row {epoch} {position} {ordinal} {commit} "
-        f"{len(tenant)} {len(name)} {len(event_id)} {len(entity)} {len(relation)} {len(stance)}:"
-        f"{tenant}{name}{event_id}{entity}{relation}{stance}:"
-    )
-    return named.encode() + bytes(body)
+    whose, said = (text.replace("%", "%%") for text in (tenant, f"{entity}{relation}{stance}"))
+    return (
+        f"claim-row {epoch} %d %d %d {len(tenant)} %d %d {len(entity)} {len(relation)} {len(stance)}:"
+        f"{whose}%b%b{said}:%b"
+    ).encode()
+
+
+def in_form(form: bytes, columns: tuple[bytes, int, int, int, str, bytes]) -> bytes:
+    """Return what the seal of a claim row is a digest of, from the `sealed_form` of its other columns."""
+    claim_id, position, ordinal, commit, event_id, body = columns
+    name = hexlify(claim_id)
+    return form % (position, ordinal, commit, len(name), len(event_id), name, event_id.encode(), body)
 
 
 def told_of(columns: Sequence[Any]) -> Told:
     """Return the claim of a row whose seal was checked; `columns` are those of `COLUMNS`."""
     claim_id, position, ordinal, commit, event_id, entity, relation, stance, body = columns
-    # Canonical JSON: ASCII, and nothing around it.
-    said = _DECODE(str(body, "ascii"))[0]
+    [said] = said_in([body])
     return Told(position, ordinal, claim_id, commit, event_id, entity, relation, stance, said)
+
+
+def said_in(bodies: Iterable[bytes]) -> list[list[Any]]:
+    """Return what the bodies of rows say whose seals were checked: they are what was written."""
+    # Canonical JSON: ASCII, and nothing around it. Read together, for most of the time goes to begin.
+    said: list[list[Any]] = _DECODE(str(b"[" + b",".join(bodies) + b"]", "ascii"))[0]
+    return said
 
 
 def claim_of(row: Mapping[str, Any], *, keys: Digester) -> Claim:

@@ -6,6 +6,7 @@ However long a key's history is, as much is read of it: see `echoplane_found` in
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +27,8 @@ _FOUND: Final = (
     "SELECT * FROM echoplane_found(%(tenant)s, %(epoch)s, %(cut)s, %(at)s, %(entities)s, %(relations)s, "
     "%(cells_max)s, %(claims_max)s)"
 )
+KEYS_AT_ONCE: Final = 25
+"""Keys in one call: so few that the server and what is read of its rows are seldom both waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +97,36 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
     """
     Return what there is of keys up to the reader's cut; without an instant, no cells.
 
+    The reader is in a snapshot: many keys are read in several calls, and the server looks up the next
+    while those before are held against their seals.
+
     Raises:
         IntegrityFault: A claim or cell is not what was written, or a cell names one that is not there.
     """
+    parts = [keys[first : first + KEYS_AT_ONCE] for first in range(0, len(keys), KEYS_AT_ONCE)] or [keys]
+    found: list[Found] = []
+    rows: list[Row] = []
+    coming = asyncio.create_task(_rows_of(reader, parts[0], at))
+    try:
+        for number, part in enumerate(parts, start=1):
+            rows = await coming
+            if number < len(parts):
+                coming = asyncio.create_task(_rows_of(reader, parts[number], at))
+                # Let it leave, before the thread is taken.
+                await asyncio.sleep(0)
+            with uncollected():
+                found += _taken(rows[1:], part, reader)
+    finally:
+        # A transaction can only be given up when its last statement has ended, however it did.
+        await asyncio.gather(coming, return_exceptions=True)
+    stand = rows[0]
+    return (
+        Stand(contracts=stand.seal, has_identity=bool(stand.amount), has_tombstones=bool(stand.known_to)),
+        found,
+    )
+
+
+async def _rows_of(reader: Reader, keys: Sequence[Key], at: datetime | None) -> list[Row]:
     parameters: dict[str, Any] = {
         "tenant": reader.keys.tenant,
         "epoch": reader.epoch,
@@ -107,28 +137,28 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
         "cells_max": LISTED_VALUES_MAX,
         "claims_max": LISTED_CLAIMS_MAX,
     }
-    stand, *rows = [Row._make(row) for row in await reader.rows(_FOUND, parameters)]
-    with uncollected():
-        found = [Found() for _ in keys]
-        for row in rows:
-            key, one = keys[row.key - 1], found[row.key - 1]
-            match row.kind:
-                case "count":
-                    assert row.state is not None
-                    one.counts[row.state] = row.amount
-                case "cell":
-                    one.cells[row.part] = cell_of(row, None, key, reader.keys, reader.epoch)
-                case kind:
-                    setattr(one, kind, claims_in(row, key, reader.keys, epoch=reader.epoch))
-        for one in found:
-            if not one.counts:
-                for cell in one.cells.values():
-                    one.counts[cell.segment.state] = one.counts.get(cell.segment.state, 0) + 1
-            check_named(one)
-    return (
-        Stand(contracts=stand.seal, has_identity=bool(stand.amount), has_tombstones=bool(stand.known_to)),
-        found,
-    )
+    return [Row._make(row) for row in await reader.rows(_FOUND, parameters)]
+
+
+def _taken(rows: Sequence[Row], keys: Sequence[Key], reader: Reader) -> list[Found]:
+    """Return what rows say of keys, held against their seals."""
+    found = [Found() for _ in keys]
+    for row in rows:
+        key, one = keys[row.key - 1], found[row.key - 1]
+        match row.kind:
+            case "count":
+                assert row.state is not None
+                one.counts[row.state] = row.amount
+            case "cell":
+                one.cells[row.part] = cell_of(row, None, key, reader.keys, reader.epoch)
+            case kind:
+                setattr(one, kind, claims_in(row, key, reader.keys, epoch=reader.epoch))
+    for one in found:
+        if not one.counts:
+            for cell in one.cells.values():
+                one.counts[cell.segment.state] = one.counts.get(cell.segment.state, 0) + 1
+        check_named(one)
+    return found
 
 
 def check_named(found: Found) -> None:

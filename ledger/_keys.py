@@ -9,12 +9,14 @@ what it encrypted, and every digest that it keyed says nothing any more.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from contracts.errors import IntegrityFault
 
@@ -51,13 +53,15 @@ class _Mac:
     """
     HMAC-SHA256 under one key, with some parts before all others: both are worked out once.
 
-    A fold makes several digests of each claim under one key; begun anew, each takes twice as long.
+    A fold makes several digests of each claim under one key; begun anew, each takes twice as long. The
+    standard library's takes half as long again, most of it to copy what was begun.
     """
 
     __slots__ = ("_begun",)
 
     def __init__(self, key: bytes, *first: bytes) -> None:
-        self._begun = hmac.new(key, framed(*first), "sha256")
+        self._begun = HMAC(key, SHA256())
+        self._begun.update(framed(*first))
 
     def digest(self, *parts: bytes) -> bytes:
         """Return the digest of these parts, each framed, after those that stand first."""
@@ -67,7 +71,16 @@ class _Mac:
         """Return the digest of parts that are framed already."""
         begun = self._begun.copy()
         begun.update(frame)
-        return begun.digest()
+        return begun.finalize()
+
+    def digests_of(self, frames: Iterable[bytes]) -> list[bytes]:
+        """Return the digest of each of frames."""
+        begin, found = self._begun.copy, []
+        for frame in frames:
+            begun = begin()
+            begun.update(frame)
+            found.append(begun.finalize())
+        return found
 
 
 def _hmac(key: bytes, *parts: bytes) -> bytes:
@@ -130,6 +143,10 @@ class TenantKeys:
     def digest(self, data: bytes) -> bytes:
         """Return a digest (32 bytes) keyed with the tenant's digest key."""
         return self._plain_digests.digest_of(len(data).to_bytes(8, "big") + data)
+
+    def digests(self, texts: Iterable[bytes]) -> list[bytes]:
+        """Return the digest of each, as `digest` does."""
+        return self._plain_digests.digests_of(len(text).to_bytes(8, "big") + text for text in texts)
 
     def digest_of(self, purpose: str, *parts: bytes) -> bytes:
         """Return a keyed digest of several parts, which no other purpose can produce."""

@@ -91,7 +91,8 @@ def _named(found: Found) -> Told | None:
         return None
     claim_id = bytes.fromhex(cell.segment.claims[0])
     here = found.own.told if not found.named else [*found.own.told, *found.named.told]
-    return next((one for one in here if one.claim_id == claim_id), None)
+    # Nearly always one of the newest.
+    return next((one for one in reversed(here) if one.claim_id == claim_id), None)
 
 
 def _is_by_itself(key: Key, contract: RelationContract, merges: Merges) -> bool:
@@ -109,11 +110,11 @@ def _are_alike(told: Iterable[Told], key: Key, contract: RelationContract) -> bo
     """Return whether all are states that begin somewhere, of one rank, and each can replace each other."""
     sources: list[list[str]] = []
     takes_any = contract.value_type == ValueType.ANY
-    for one in told:
-        value, validity, source, _, _, _, _, _, _, inputs = one.said
-        if one.stance != (_END if value is None else _ASSERT):
+    for _, _, _, _, _, entity, relation, stance, said in told:
+        value, (kind, start, _, _, _), source, _, _, _, _, _, _, inputs = said
+        if stance != (_END if value is None else _ASSERT):
             return False
-        if validity[0] != _SINCE or validity[1] is None or inputs or (one.entity, one.relation) != key:
+        if kind != _SINCE or start is None or inputs or (entity, relation) != key:
             return False
         if not (takes_any or value is None or takes(value, contract)):
             return False

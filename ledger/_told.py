@@ -10,12 +10,11 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias, overload
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
-from ledger._claims import Told, claim_told, sealed_message, told_of
+from ledger._claims import Told, claim_told, in_form, said_in, sealed_form
 from ledger._keys import TenantKeys
 
 Key: TypeAlias = tuple[str, str]
@@ -109,24 +108,27 @@ def claims_in(row: Row, key: Key, keys: TenantKeys, *, epoch: int) -> Claims:
     Raises:
         IntegrityFault: A column does not match the seal.
     """
-    entity, relation = key
-    columns = zip(
-        row.claims,
-        row.positions,
-        row.ordinals,
-        row.commits,
-        row.event_ids,
-        row.entities or repeat(entity),
-        row.relations or repeat(relation),
-        row.stances,
-        row.bodies,
-        strict=False,
-    )
-    found = []
-    tenant, digest, is_same = keys.tenant, keys.digest, hmac.compare_digest
-    for one, seal in zip(columns, row.seals, strict=True):
-        if not is_same(digest(sealed_message(one, tenant=tenant, epoch=epoch)), seal):
-            raise IntegrityFault(what=f"the seal of claim {one[1]}#{one[2]}")
-        found.append(told_of(one))
-    found.sort()
-    return Claims(found, epoch=epoch)
+    count = len(row.claims)
+    entities, relations = row.entities or [key[0]] * count, row.relations or [key[1]] * count
+    forms: dict[tuple[str, str, str], bytes] = {}
+    messages = []
+    for name, columns in zip(
+        zip(entities, relations, row.stances, strict=True),
+        zip(row.claims, row.positions, row.ordinals, row.commits, row.event_ids, row.bodies, strict=True),
+        strict=True,
+    ):
+        form = forms.get(name)
+        if form is None:
+            form = forms[name] = sealed_form(*name, tenant=keys.tenant, epoch=epoch)
+        messages.append(in_form(form, columns))
+    is_same = hmac.compare_digest
+    for digest, seal, position, ordinal in zip(
+        keys.digests(messages), row.seals, row.positions, row.ordinals, strict=True
+    ):
+        if not is_same(digest, seal):
+            raise IntegrityFault(what=f"the seal of claim {position}#{ordinal}")
+    told = zip(
+        row.positions, row.ordinals, row.claims, row.commits, row.event_ids, entities, relations, row.stances,
+        said_in(row.bodies), strict=True,
+    )  # fmt: skip
+    return Claims(sorted(map(Told._make, told)), epoch=epoch)
