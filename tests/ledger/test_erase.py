@@ -76,7 +76,9 @@ async def test_what_is_said_after_an_erasure_shares_nothing_with_it(ledger):
 
 
 async def test_a_key_of_which_everything_is_erased_has_its_names_in_no_row(ledger):
-    await ledger.say(said("e1", claim("zuzana", "shoe_size", "thirty-eight"), actor="zuzana", occurrence_id="occ-9"))
+    await ledger.say(
+        said("e1", claim("zuzana", "shoe_size", "thirty-eight"), actor="zuzana", occurrence_id="occ-9")
+    )
     await ledger.say(said("e2", claim("box", "place", "shelf")))
     await ledger.erase("e1")
 
