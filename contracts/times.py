@@ -129,10 +129,10 @@ def parse_term(wording: str, *, field: str, offset_minutes: int | None = None) -
             int(hour or 0),
             int(minute or 0),
             int(second or 0),
-            int((fraction or "0").ljust(6, "0")[:6]),
+            0 if fraction is None else int(fraction.ljust(6, "0")[:6]),
             tzinfo=timezone(timedelta(minutes=minutes)) if minutes else UTC,
         )
-        first = local.astimezone(UTC)
+        first = local.astimezone(UTC) if minutes else local
     except (ValueError, OverflowError) as error:
         raise BadRequest(field=field, reason=f"no such time: {error}") from error
     return Term(
@@ -216,10 +216,9 @@ def _after(local: datetime, precision: Precision, *, field: str) -> datetime:
                 after = _add_months(local, 1)
             case _:
                 after = local + _STEPS[precision]
-        past = datetime(YEAR_MAX + 1, 1, 1, tzinfo=local.tzinfo)
-        if after > past:
+        if after.year > YEAR_MAX and after > datetime(YEAR_MAX + 1, 1, 1, tzinfo=local.tzinfo):
             raise BadRequest(field=field, reason=f"reaches past the year {YEAR_MAX}")
-        return after.astimezone(UTC)
+        return after if after.tzinfo is UTC else after.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise BadRequest(field=field, reason=f"out of range: {error}") from error
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 import rfc8785
@@ -36,22 +35,10 @@ def canonical(value: object) -> bytes:
         BadRequest: Not JSON: NaN, an infinity, a lone surrogate, a key that is not a string, or a
             whole number with more digits than Python reads back.
     """
-    return canonical_form(value, [value])
-
-
-def canonical_form(form: object, values: Iterable[object]) -> bytes:
-    """
-    Return the canonical bytes of what we made, of which these values alone are a caller's.
-
-    The rest has names of ours, texts, and numbers that are small.
-
-    Raises:
-        BadRequest: As `canonical` does.
-    """
     try:
-        if all(map(_is_simple, values)):
-            return _ENCODE(form).encode()
-        return rfc8785.dumps(_tagged(form))
+        if _is_simple(value):
+            return _ENCODE(value).encode()
+        return rfc8785.dumps(_tagged(value))
     except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
         raise BadRequest(field="value", reason=f"not canonical JSON: {error}") from error
 

@@ -2,16 +2,19 @@
 Drafts as canonical JSON: what is stored of an event, and what its content digest covers.
 
 Stored is what the caller sent; a field left out and a field given at its default are one content.
+Written in one pass, byte for byte as `canonical` writes it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
+from contracts.errors import BadRequest
 from contracts.events import (
     ActorDraft,
     ClaimDraft,
@@ -22,21 +25,32 @@ from contracts.events import (
     TargetDraft,
     ValidDraft,
 )
+from ledger._canonical import canonical
 
 Model = TypeVar("Model", bound=BaseModel)
 
 # A null bound of an interval says "open", so here a field counts as given when it was set.
 _NULL_SAYS_SOMETHING: Final = (ValidDraft, IntervalDraft)
+# What the library writes texts with where it leaves characters beyond ASCII as they are.
+_QUOTED: Final[Callable[[str], str]] = json.encoder.encode_basestring
 
 
-def draft_json(draft: EventDraft) -> dict[str, Any]:
-    """Return the draft as JSON, without fields that stand at their default."""
-    return _model_json(draft)
+def draft_bytes(said: EventDraft | TargetDraft | Sequence[TargetDraft]) -> bytes:
+    """
+    Return a draft, or a part of it, as canonical JSON without the fields that stand at their default.
+
+    Raises:
+        BadRequest: A value in it is not JSON.
+    """
+    try:
+        return _text(said).encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest(field="text", reason=f"not canonical JSON: {error.reason}") from error
 
 
 def draft_of(form: dict[str, Any]) -> EventDraft:
     """
-    Return the draft that `draft_json` made the JSON of, by trust: without validating it again.
+    Return the draft that `draft_bytes` wrote the JSON of, by trust: without validating it again.
 
     Only for bytes that were just decrypted: whoever can make such bytes holds the tenant's keys, so
     they are what the border once accepted, and validating them takes longer than all the rest.
@@ -47,13 +61,15 @@ def draft_of(form: dict[str, Any]) -> EventDraft:
     return _made(EventDraft, form)
 
 
-def targets_of(draft: EventDraft) -> Iterator[tuple[str, TargetDraft]]:
-    """Yield every target of a draft (targets, winners and inputs) with its path in it."""
-    yield from _targets_in(draft, "")
+def targets_of(draft: EventDraft) -> list[tuple[str, TargetDraft]]:
+    """Return every target of a draft (targets, winners and inputs) with its path in it."""
+    found = _targets_in(draft, "")
     for ordinal, claim in enumerate(draft.claims):
-        yield from _targets_in(claim, f"claims[{ordinal}].")
-        for index, target in enumerate(claim.inputs):
-            yield f"claims[{ordinal}].inputs[{index}]", target
+        if claim.targets or claim.winner is not None or claim.inputs:
+            path = f"claims[{ordinal}]."
+            found += _targets_in(claim, path)
+            found += [(f"{path}inputs[{index}]", target) for index, target in enumerate(claim.inputs)]
+    return found
 
 
 def resolved(draft: dict[str, Any], references: dict[str, str]) -> dict[str, Any]:
@@ -61,7 +77,7 @@ def resolved(draft: dict[str, Any], references: dict[str, str]) -> dict[str, Any
     Return a stored draft with each target that names a `source_event_id` naming that event by id.
 
     Args:
-        draft: As `draft_json` made it.
+        draft: As `draft_bytes` wrote it.
         references: Event id by `source_event_id`, as found when the event was appended.
     """
     if not references:
@@ -72,11 +88,9 @@ def resolved(draft: dict[str, Any], references: dict[str, str]) -> dict[str, Any
     return changed
 
 
-def _targets_in(holder: EventDraft | ClaimDraft, path: str) -> Iterator[tuple[str, TargetDraft]]:
-    for index, target in enumerate(holder.targets or ()):
-        yield f"{path}targets[{index}]", target
-    if holder.winner is not None:
-        yield f"{path}winner", holder.winner
+def _targets_in(holder: EventDraft | ClaimDraft, path: str) -> list[tuple[str, TargetDraft]]:
+    found = [(f"{path}targets[{index}]", target) for index, target in enumerate(holder.targets or ())]
+    return found if holder.winner is None else [*found, (f"{path}winner", holder.winner)]
 
 
 def _resolved_targets(holder: dict[str, Any], references: dict[str, str]) -> dict[str, Any]:
@@ -155,18 +169,45 @@ def _shape(
     return blank, lists, {alias: name for name, alias, _ in fields}, _READERS[model]
 
 
-def _model_json(model: BaseModel) -> dict[str, Any]:
-    # By hand and not by `model_dump`: that has no rule which keeps a null bound of an interval and
-    # drops every other null, and it takes several times as long.
-    if isinstance(model, _NULL_SAYS_SOMETHING):
+def _text(said: object) -> str:
+    # The commonest first: whether something is a model takes pydantic longest to say.
+    if isinstance(said, str):
+        # Enumerations too: as the plain text that they are.
+        return _QUOTED(said)
+    if isinstance(said, list | tuple):
+        return "[" + ",".join([_text(item) for item in said]) + "]"
+    if isinstance(said, BaseModel):
+        return _model_text(said)
+    return canonical(said).decode()
+
+
+def _model_text(model: BaseModel) -> str:
+    kind, values = type(model), model.__dict__
+    if kind in _NULL_SAYS_SOMETHING:
         given = model.model_fields_set
-        return {alias: getattr(model, name) for name, alias, _ in _fields(type(model)) if name in given}
-    form = {}
-    for name, alias, default in _fields(type(model)):
-        value = getattr(model, name)
-        if value != default:
-            form[alias] = value if name == "value" else _json(value)
-    return form
+        return (
+            "{"
+            + ",".join([label + _text(values[name]) for name, label, _ in _members(kind) if name in given])
+            + "}"
+        )
+    members = []
+    for name, label, default in _members(kind):
+        value = values[name]
+        if value is default or value == default:
+            continue
+        if name == "value" and type(value) is not str:
+            # A caller's own: with tags where the standard has no form for it.
+            members.append(label + canonical(value).decode())
+        else:
+            members.append(label + _text(value))
+    return "{" + ",".join(members) + "}"
+
+
+@functools.cache
+def _members(model: type[BaseModel]) -> tuple[tuple[str, str, object], ...]:
+    """Return the fields of a model in the order that they are written in: name, how it begins, default."""
+    in_order = sorted(_fields(model), key=lambda field: field[1])
+    return tuple((name, f"{_QUOTED(alias)}:", default) for name, alias, default in in_order)
 
 
 @functools.cache
@@ -175,16 +216,3 @@ def _fields(model: type[BaseModel]) -> tuple[tuple[str, str, object], ...]:
         (name, info.alias or name, info.get_default(call_default_factory=True, validated_data={}))
         for name, info in model.model_fields.items()
     )
-
-
-def _json(value: object) -> Any:  # noqa: ANN401 - it is JSON
-    match value:
-        case BaseModel():
-            return _model_json(value)
-        case list() | tuple():
-            return [_json(item) for item in value]
-        case str():
-            # Enumerations too: as the plain text that they are.
-            return str(value)
-        case _:
-            return value

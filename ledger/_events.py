@@ -7,7 +7,6 @@ wrote is in the payload, under the event's own data key and bound to tenant and 
 
 from __future__ import annotations
 
-import base64
 import hmac
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,9 +24,12 @@ from ledger._versions import EVENT_VERSION, is_version, lifted
 _BACKFILLED: Final = b'{"backfilled":true,'
 # Names of a canonical object are in order, so this one comes first; the append function looks for it too.
 
-_ID_DIGITS: Final = bytes.maketrans(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", b"0123456789abcdefghjkmnpqrstvwxyz")
-_ID_BYTES: Final = 16
-_ID_CHARACTERS: Final = 26
+ID_RANDOM_BYTES: Final = 16
+"""What one id takes."""
+_DIGITS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS: Final = tuple(first + second for first in _DIGITS for second in _DIGITS)
+_PAIR_BITS: Final = 10
+_ID_BITS: Final = range(120, -1, -_PAIR_BITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +62,9 @@ class StoredEvent:
 
 def new_id(prefix: str, randomness: Randomness) -> str:
     """Return an id that says nothing but what kind of thing it names, such as `ev_3k…`."""
-    # The library writes five bytes as eight digits: those of the bytes before are zeros, and left out.
-    digits = base64.b32hexencode(bytes(4) + randomness(_ID_BYTES))[-_ID_CHARACTERS:]
-    return f"{prefix}_{digits.translate(_ID_DIGITS).decode('ascii')}"
+    number = int.from_bytes(randomness(ID_RANDOM_BYTES), "big")
+    # Two digits at once: the library's way, five bytes by five, takes twice as long.
+    return f"{prefix}_{''.join([_PAIRS[number >> bits & len(_PAIRS) - 1] for bits in _ID_BITS])}"
 
 
 def seal_event(
@@ -114,8 +116,8 @@ def header_of(event_id: str, draft: EventDraft, *, backfilled: bool, version: in
         term = parse_term(draft.observed_at, field="observed_at")
         # The offset is in the instant's own form; only digits that the source did not say are added.
         at = format_instant(term.first, offset_minutes=term.offset_minutes)
-        observed = f'"observed":{{"at":"{at}","precision":"{term.precision.value}"}},'
-    rest = f'"id":"{event_id}","kind":"{draft.kind.value}",{observed}"version":{version}}}'
+        observed = f'"observed":{{"at":"{at}","precision":"{term.precision}"}},'
+    rest = f'"id":"{event_id}","kind":"{draft.kind}",{observed}"version":{version}}}'
     return (_BACKFILLED if backfilled else b"{") + rest.encode()
 
 

@@ -16,13 +16,15 @@ from ledger._keys import framed
 ZERO_HASH: Final = bytes(32)
 """The hash before the first commit."""
 
+_EVENT: Final = framed(b"echoplane/event/1")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def event_hash(header: bytes, ciphertext: bytes) -> bytes:
     """Return the SHA-256 of one event: its canonical header in clear, and its payload encrypted."""
-    return hashlib.sha256(framed(b"echoplane/event/1", header, ciphertext)).digest()
+    lengths = len(header).to_bytes(8, "big"), len(ciphertext).to_bytes(8, "big")
+    return hashlib.sha256(b"".join((_EVENT, lengths[0], header, lengths[1], ciphertext))).digest()
 
 
 def commit_hash(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from contracts import limits
 from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded
-from contracts.events import AIMED, ClaimDraft, EventDraft
-from ledger._canonical import canonical, canonical_form
-from ledger._drafts import draft_json, targets_of
+from contracts.events import AIMED, ClaimDraft, EventDraft, TargetDraft
+from ledger._canonical import canonical
+from ledger._drafts import draft_bytes, targets_of
 from ledger._keys import TenantKeys
 
 
@@ -19,11 +18,13 @@ class PreparedEvent:
     """
     A draft with its canonical bytes and the tenant-keyed digests that its row holds.
 
-    `references` and `size_bytes` are those of its claims, with what these share of its targets.
+    `targets` are all in it, with their paths; `references` and `size_bytes` are those of its claims, with
+    what these share of its targets.
     """
 
     draft: EventDraft
     draft_bytes: bytes
+    targets: Sequence[tuple[str, TargetDraft]]
     references: int
     size_bytes: int
     stream: bytes
@@ -61,8 +62,10 @@ def prepare(keys: TenantKeys, drafts: Sequence[EventDraft]) -> Prepared:
     known: dict[bytes, int] = {}
     event_of_draft: list[int] = []
     size_bytes = references = 0
+    # Of each stream once: mostly all are of one.
+    streams = {stream: stream_digest(keys, stream) for stream in {draft.stream for draft in drafts}}
     for draft in drafts:
-        event = _prepare_event(keys, draft)
+        event = _prepare_event(keys, draft, streams[draft.stream])
         if event.idempotency is not None and event.idempotency in known:
             first = known[event.idempotency]
             if events[first].content != event.content:
@@ -114,29 +117,31 @@ def key_named(draft: EventDraft) -> str:
     return draft.idempotency_key or draft.source_event_id or ""
 
 
-def _prepare_event(keys: TenantKeys, draft: EventDraft) -> PreparedEvent:
-    form, values = draft_json(draft), _values(draft)
-    draft_bytes = canonical_form(form, values)
+def _prepare_event(keys: TenantKeys, draft: EventDraft, stream: bytes) -> PreparedEvent:
+    written, targets = draft_bytes(draft), targets_of(draft)
     aimed = [claim for claim in draft.claims if draft.stance_of(claim) in AIMED]
-    references = _references(draft, aimed)
+    references, size_bytes = 0, len(written)
+    if targets or aimed:
+        references = _references(draft, aimed)
+        size_bytes += _shared_bytes(aimed, draft)
     _bound("EVENT_REFERENCES_MAX", limits.EVENT_REFERENCES_MAX, references)
-    size_bytes = len(draft_bytes) + _shared_bytes(aimed, form)
     _bound("EVENT_BYTES_MAX", limits.EVENT_BYTES_MAX, size_bytes)
-    if len(draft_bytes) > limits.VALUE_BYTES_MAX:
+    if len(written) > limits.VALUE_BYTES_MAX:
         # Only an event that is larger than a value may be can hold a value that is too large.
-        for value in values:
+        for value in (*(claim.value for claim in draft.claims), *(target.value for _, target in targets)):
             _bound("VALUE_BYTES_MAX", limits.VALUE_BYTES_MAX, len(canonical(value)))
     source, correlation = draft.source_event_id, draft.correlation
     return PreparedEvent(
         draft=draft,
-        draft_bytes=draft_bytes,
+        draft_bytes=written,
+        targets=targets,
         references=references,
         size_bytes=size_bytes,
-        stream=stream_digest(keys, draft.stream),
+        stream=stream,
         source=None if source is None else source_digest(keys, draft.stream, source),
         correlation=None if correlation is None else correlation_digest(keys, correlation),
         idempotency=idempotency_digest(keys, draft),
-        content=content_digest(keys, draft_bytes),
+        content=content_digest(keys, written),
     )
 
 
@@ -147,19 +152,16 @@ def _references(draft: EventDraft, aimed: Sequence[ClaimDraft]) -> int:
     return own or len(draft.targets)
 
 
-def _shared_bytes(aimed: Sequence[ClaimDraft], form: Mapping[str, Any]) -> int:
+def _shared_bytes(aimed: Sequence[ClaimDraft], draft: EventDraft) -> int:
     """Return the bytes that an event's claims have in common, for each claim but one that has them."""
     shared = 0
-    for name in ("targets", "winner"):
-        if name in form:
-            sharing = sum(getattr(claim, name) is None for claim in aimed)
-            shared += max(sharing - 1, 0) * len(canonical(form[name]))
+    if draft.targets:
+        sharing = sum(claim.targets is None for claim in aimed)
+        shared += max(sharing - 1, 0) * len(draft_bytes(draft.targets))
+    if draft.winner is not None:
+        sharing = sum(claim.winner is None for claim in aimed)
+        shared += max(sharing - 1, 0) * len(draft_bytes(draft.winner))
     return shared
-
-
-def _values(draft: EventDraft) -> list[object]:
-    values = [claim.value for claim in draft.claims]
-    return values + [target.value for _, target in targets_of(draft)]
 
 
 def _bound(limit: str, allowed: int, given: int) -> None:

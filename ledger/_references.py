@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from contracts.errors import BadRequest
 from ledger import _tables
 from ledger._database import Database
-from ledger._drafts import targets_of
 from ledger._keys import TenantKeys
 from ledger._prepare import PreparedEvent, source_digest
 
@@ -39,7 +38,7 @@ async def find_references(
     references: list[dict[str, str]] = []
     for index, (event, event_id) in enumerate(zip(events, event_ids, strict=True)):
         own: dict[str, str] = {}
-        for path, target in targets_of(event.draft):
+        for path, target in event.targets:
             if target.event is not None and target.event not in known_ids:
                 raise _no_such_event(index, path, "event")
             if target.source_event_id is not None:
@@ -58,7 +57,7 @@ def _wanted(keys: TenantKeys, events: Sequence[PreparedEvent]) -> tuple[list[str
     ids: dict[str, None] = {}
     sources: dict[bytes, None] = {}
     for event in events:
-        for _, target in targets_of(event.draft):
+        for _, target in event.targets:
             if target.event is not None:
                 ids[target.event] = None
             if target.source_event_id is not None:

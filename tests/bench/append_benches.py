@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import statistics
 import sys
 from collections import defaultdict
@@ -21,7 +20,7 @@ from contracts.grants import LOCAL_GRANT
 from echoplane._embedded import DATABASE
 from echoplane._plane import child_environment
 from echoplane._postgres import SUPERUSER
-from ledger._drafts import draft_json
+from ledger._drafts import draft_bytes
 from ledger.log import append, create_tenant
 from tests.bench.arms import Arm, arm
 from tests.bench.grounds import Grounds
@@ -173,7 +172,7 @@ async def _through_http(at: Grounds, port: int, drafts: list[EventDraft], batch:
 
 
 def _request(at: Grounds, port: int, drafts: Sequence[EventDraft]) -> bytes:
-    body = json.dumps({"events": [draft_json(draft) for draft in drafts]}).encode()
+    body = b'{"events":[' + b",".join([draft_bytes(draft) for draft in drafts]) + b"]}"
     head = (
         f"POST /v1/{TENANT}/events HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
         f"authorization: Bearer {at.plane.local_token}\r\ncontent-length: {len(body)}\r\n\r\n"

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts.events import EventDraft
-from ledger._canonical import canonical
-from ledger._drafts import draft_json
+from ledger._drafts import draft_bytes
 from ledger._events import seal_event
 from ledger._keys import TenantKeys, key_ring
 from ledger._versions import EVENT_VERSION
@@ -74,7 +73,7 @@ def sealed_now() -> dict[str, Any]:
             keys,
             event_id=f"ev_{number:026}",
             draft=draft,
-            draft_bytes=canonical(draft_json(draft)),
+            draft_bytes=draft_bytes(draft),
             references={"t-1": "ev_" + "0" * 26} if draft.targets else {},
             sent_at=SENT_AT if number else None,
             backfilled=number == 1,
