@@ -183,7 +183,7 @@ def test_a_target_that_finds_nothing_is_reported_beside_one_that_finds_something
 
 
 def test_a_chain_of_derivations_as_long_as_a_log_is_decided():
-    length = 3_000
+    length = 1_200
     worker = {"stream": "s", "kind": "derivation", "actor": {"id": "w", "class": "derived"}}
     first = {"stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"}}
     events = [first | {"claims": [{"entity": "ann", "relation": "home", "value": "a"}]}]
