@@ -271,19 +271,20 @@ async def test_what_was_accepted_and_not_folded_yet_is_known_to_an_erasure(ledge
     assert await ledger.reason("box", "owner") == MissingReason.ERASED
 
 
-async def test_a_record_that_one_event_does_not_hold_is_several_of_one_commit(ledger):
-    drafts = [said(f"e{number}", claim(f"box {number}", "place", "x")) for number in range(600)]
+async def test_a_record_that_one_event_does_not_hold_is_several_of_one_commit(ledger, monkeypatch):
+    monkeypatch.setattr("ledger._erasures._PART_CHARACTERS_MAX", 20_000)
+    drafts = [said(f"e{number}", claim(f"box {number}", "place", "x")) for number in range(60)]
     await ledger.say(*drafts)
 
-    report = await ledger.erase(*[f"e{number}" for number in range(600)])
+    report = await ledger.erase(*[f"e{number}" for number in range(60)])
 
     async with ledger.db.snapshot("acme") as conn:
         keys = await log.tenant_keys(ledger.db, "acme", conn)
-        page = await log.read_events(conn, keys, after_position=600, limit=100)
+        page = await log.read_events(conn, keys, after_position=60, limit=100)
     assert len(page) > 1
     assert {event.commit for event in page} == {report.commit}
     assert page[0].event_id == report.event_id
-    assert report.tombstones_count == 600
+    assert report.tombstones_count == 60
     await ledger.intact()
     await check(ledger)
 
