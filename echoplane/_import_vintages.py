@@ -33,6 +33,13 @@ from echoplane._failures import refusal
 
 STREAM: Final = "vintages"
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+EVENT_CLAIMS: Final = 16
+"""
+Claims of one event, where a commit has room for so many events.
+
+An event is read and checked whole, and is what an answer cites: with many claims in one, each answer
+would look at all of a publication for one figure of it.
+"""
 _GZIP: Final = b"\x1f\x8b"
 _NUMBER: Final = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -228,18 +235,19 @@ def _end(start: datetime, period: Period) -> datetime:
 def _drafts(
     known: KnownAt, claims: Sequence[dict[str, Any]], *, source: str, where: str
 ) -> tuple[EventDraft, ...]:
-    """The events of one commit: as few as hold its claims."""
+    """The events of one commit, each with a few claims."""
     if len(claims) > CLAIMS_MAX * APPEND_EVENTS_MAX:
         raise BadRequest(field=where, reason=f"more than {CLAIMS_MAX * APPEND_EVENTS_MAX} values at one time")
     at = format_instant(known)
+    size = max(EVENT_CLAIMS, math.ceil(len(claims) / APPEND_EVENTS_MAX))
     try:
         return tuple(
             EventDraft.model_validate({
                 "stream": STREAM, "kind": "observation", "actor": {"id": source, "class": SENSOR},
                 "observed_at": at, "source_event_id": f"{source} {at} {number}",
-                "claims": claims[first : first + CLAIMS_MAX],
+                "claims": claims[first : first + size],
             })
-            for number, first in enumerate(range(0, len(claims), CLAIMS_MAX), start=1)
+            for number, first in enumerate(range(0, len(claims), size), start=1)
         )  # fmt: skip
     except ValidationError as error:
         raise refusal(error, where=f"{where}, published {at}") from error

@@ -43,7 +43,7 @@ from ledger.log import (
 )
 from ledger.resolve import pin, resolve_many
 from packing import answer_digest, event_ids, pack
-from realize import claims_of, derive, named_pairs, read_task, realize
+from realize import Derived, claims_of, derive, named_pairs, read_task, realize
 
 log = structlog.get_logger()
 
@@ -150,7 +150,9 @@ class Path:
         )
         return Rebuilt(
             pack=built.pack,
+            answer=built.answer,
             answer_digest=built.answer_digest,
+            resolutions=built.resolutions,
             erased_event_ids=await self._erased(tenant, trail.proposal),
         )
 

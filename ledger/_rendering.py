@@ -11,7 +11,7 @@ from typing import Any, Final
 from contracts.events import ClaimDraft, EventDraft, Stance, TargetDraft, ValidDraft
 from contracts.values import shown
 
-CLAIMS_SHOWN_MAX: Final = 16
+CLAIMS_SHOWN_MAX: Final = 8
 """Claims of an event without a text up to which a line shows all of them; a table has hundreds."""
 
 _WORD: Final = re.compile(r"[^\W_]+")

@@ -7,9 +7,19 @@ understood.
 Does not promise: an answer.
 """
 
-from realize._derive import Derivation, Found, claims_of, derive
+from realize._derive import Derivation, Derived, Found, claims_of, derive
 from realize._realize import realize
 from realize._select import named_pairs
 from realize._task import Task, read_task
 
-__all__ = ["Derivation", "Found", "Task", "claims_of", "derive", "named_pairs", "read_task", "realize"]
+__all__ = [
+    "Derivation",
+    "Derived",
+    "Found",
+    "Task",
+    "claims_of",
+    "derive",
+    "named_pairs",
+    "read_task",
+    "realize",
+]
