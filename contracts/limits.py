@@ -41,6 +41,9 @@ APPENDS_WAITING_MAX: Final = 512
 APPENDS_WAITING_BYTES_MAX: Final = 4 * APPEND_BYTES_MAX
 """Encrypted bytes of all appends that wait for theirs, in one process; of one tenant at most half."""
 
+RECALLS_AT_ONCE_MAX: Final = 64
+"""Recalls of one tenant that are stored in one transaction; as many wait as appends may."""
+
 CONTRACT_NAMES_MAX: Final = 64
 """Places in a relation contract's authority, names in one place, and rules of supersession."""
 CONTRACTS_MAX: Final = 1_000

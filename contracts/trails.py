@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
+from contracts.answers import Answer, AnswerStatus
 from contracts.contexts import ContextPack
 from contracts.proposals import Proposal
+from contracts.resolutions import KeyResolution
 from contracts.views import View
 
 
@@ -21,7 +24,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
-    """One recall, as stored: question and proposal encrypted, the rest in clear."""
+    """
+    One recall, as stored: question and proposal encrypted, the rest in clear.
+
+    `status` is None for those that were stored before it was kept.
+    """
 
     trail_id: str
     tenant: str
@@ -32,19 +39,39 @@ class Trail:
     context_hash: str
     content_hash: str
     answer_digest: str
+    status: AnswerStatus | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailsWanted:
+    """
+    Which recalls are looked for: all that fit everything that is given.
+
+    `event_id` is one that the context shows or that decided it; `entity` a name that the question was
+    about, or a key of which was looked at. Asked in `[asked_from, asked_to)`.
+    """
+
+    context_hash: str | None = None
+    event_id: str | None = None
+    entity: str | None = None
+    status: AnswerStatus | None = None
+    asked_from: datetime | None = None
+    asked_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
     """
-    What a stored trail gives today: its context, and the digest of its answer, built anew.
+    What a stored trail gives today: its context and its answer, with its digest, built anew.
 
     `erased_event_ids` are events that the candidates or the keys named and that have been erased
     since, so that a difference may be due to them alone.
     """
 
     pack: ContextPack
+    answer: Answer
     answer_digest: str
+    resolutions: tuple[KeyResolution, ...]
     erased_event_ids: tuple[str, ...]
 
 

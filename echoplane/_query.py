@@ -118,6 +118,7 @@ class Path:
             context_hash=built.pack.context_hash,
             content_hash=built.pack.content_hash,
             answer_digest=built.answer_digest,
+            status=built.answer.status,
         )
         await store_recall(self.database, tenant, trail, built.pack)
         log.info(

@@ -30,11 +30,13 @@ class Combiner(Generic[Item, Result]):
     """
     Runs one batch at a time for each key; what arrives meanwhile forms the next batch.
 
-    A batch weighs at most `weight_max` and `bytes_max`, unless its only item alone weighs more. Of one
-    key `waiting_max` items wait at most, of all together `waiting_bytes_max`, and of one key half of
-    that: one that is slow leaves room to others. The next is turned away.
+    `part` names what waits, for whoever is turned away. A batch weighs at most `weight_max` and
+    `bytes_max`, unless its only item alone weighs more. Of one key `waiting_max` items wait at most, of
+    all together `waiting_bytes_max`, and of one key half of that: one that is slow leaves room to
+    others. The next is turned away.
     """
 
+    part: str = "appends"
     weight_max: int
     bytes_max: int
     waiting_max: int
@@ -80,14 +82,14 @@ class Combiner(Generic[Item, Result]):
 
     def _make_room(self, key: str, size_bytes: int) -> None:
         if self._held.get(key, 0) >= self.waiting_max:
-            reason = f"{self.waiting_max} appends of the tenant wait already"
+            reason = f"{self.waiting_max} {self.part} of the tenant wait already"
         elif self._held_bytes.get(key, 0) + size_bytes > self.waiting_bytes_max // 2:
             reason = f"{self.waiting_bytes_max // 2} bytes of the tenant wait already"
         elif self._held_bytes.total() + size_bytes > self.waiting_bytes_max:
             reason = f"{self.waiting_bytes_max} bytes wait already"
         else:
             return
-        raise Busy(part="appends", reason=reason, retry_after_seconds=RETRY_AFTER_SECONDS)
+        raise Busy(part=self.part, reason=reason, retry_after_seconds=RETRY_AFTER_SECONDS)
 
     async def close(self) -> None:
         """Wait for what was submitted."""

@@ -70,6 +70,7 @@ class Database:
     waker: Waker = field(repr=False)
     news: News = field(repr=False)
     appends: Combiner[Any, Any] = field(repr=False)
+    recalls: Combiner[Any, Any] = field(repr=False)
     erasures: Turns = field(repr=False)
     tenant_keys: dict[str, TenantKeys] = field(repr=False)
     # By tenant, an `InForce` each: what this process last held values against.
@@ -129,6 +130,7 @@ class Database:
     async def close(self) -> None:
         """Finish what was submitted and close every connection."""
         await self.appends.close()
+        await self.recalls.close()
         await self.waker.close()
         await self.news.close()
         await self.plane.dispose()
@@ -171,6 +173,13 @@ def open_database(
         news=News(engine=relay),
         appends=Combiner(
             weight_max=limits.APPEND_EVENTS_MAX,
+            bytes_max=limits.APPEND_BYTES_MAX,
+            waiting_max=limits.APPENDS_WAITING_MAX,
+            waiting_bytes_max=limits.APPENDS_WAITING_BYTES_MAX,
+        ),
+        recalls=Combiner(
+            part="recalls",
+            weight_max=limits.RECALLS_AT_ONCE_MAX,
             bytes_max=limits.APPEND_BYTES_MAX,
             waiting_max=limits.APPENDS_WAITING_MAX,
             waiting_bytes_max=limits.APPENDS_WAITING_BYTES_MAX,

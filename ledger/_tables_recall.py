@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
 
 from ledger._metadata import metadata
 from ledger._metadata import tenant_column as _tenant
@@ -55,12 +56,18 @@ trail = sa.Table(
     # The question and the proposal, under a data key of the trail's own.
     sa.Column("ciphertext", sa.LargeBinary, nullable=False),
     sa.Column("seal", sa.LargeBinary, nullable=False),
+    # How it was answered, and every event that its context shows or that decided it; NULL in rows
+    # that are older than these columns.
+    sa.Column("status", sa.Text, nullable=True),
+    sa.Column("event_ids", pg.ARRAY(sa.Text), nullable=True),
     sa.PrimaryKeyConstraint("tenant", "trail_id"),
     sa.UniqueConstraint("tenant", "number", name="trail_number_once"),
     sa.ForeignKeyConstraint(
         ["tenant", "context_hash"], ["context.tenant", "context.context_hash"], name="trail_of_context"
     ),
     sa.Index("trail_by_context", "tenant", "context_hash"),
+    sa.Index("trail_by_time", "tenant", "asked_at"),
+    sa.Index("trail_by_event", "event_ids", postgresql_using="gin"),
 )
 
 trail_key = sa.Table(
@@ -69,8 +76,11 @@ trail_key = sa.Table(
     _tenant(),
     sa.Column("trail_id", sa.Text, nullable=False),
     sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
+    # Keyed digests of the names it is about: here, so that they go with what they are of.
+    sa.Column("entities", pg.ARRAY(sa.LargeBinary), nullable=True),
     sa.PrimaryKeyConstraint("tenant", "trail_id"),
     sa.ForeignKeyConstraint(["tenant", "trail_id"], ["trail.tenant", "trail.trail_id"], name="key_of_trail"),
+    sa.Index("trail_by_entity", "entities", postgresql_using="gin"),
 )
 
 pinned_view = sa.Table(

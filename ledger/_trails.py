@@ -9,10 +9,10 @@ canonical form are encrypted, each under a data key of its own; a row's seal cov
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
 from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
@@ -20,16 +20,16 @@ from pydantic import TypeAdapter
 from sqlalchemy.dialects import postgresql as pg
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from contracts.answers import AnswerStatus
 from contracts.contexts import ContextPack
-from contracts.errors import ErasedMeanwhile, IntegrityFault, NotFound
-from contracts.limits import PAGE_EVENTS_MAX
+from contracts.errors import EchoplaneError, ErasedMeanwhile, IntegrityFault
 from contracts.proposals import Proposal
 from contracts.trails import Question, Trail
 from contracts.views import View
 from ledger import _tables
 from ledger._canonical import canonical, parse
 from ledger._database import Database
-from ledger._erasures import erased_recall, events_cited
+from ledger._erasures import events_cited
 from ledger._events import new_id
 from ledger._keys import TenantKeys, framed
 from ledger._tenants import tenant_keys
@@ -37,16 +37,6 @@ from ledger._tenants import tenant_keys
 _QUESTION: Final = TypeAdapter(Question)
 _PROPOSAL: Final = TypeAdapter(Proposal)
 _VIEW: Final = TypeAdapter(View)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrailHeader:
-    """One recall in the numbered list of them."""
-
-    number: int
-    trail_id: str
-    context_hash: str
-    asked_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +82,28 @@ def new_trail_id(db: Database) -> str:
     return new_id("tr", db.randomness)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Recall:
+    """One recall on its way into a transaction: its rows, but for the number and the seal."""
+
+    cited: frozenset[str]
+    context: dict[str, Any]
+    context_key: bytes
+    trail: dict[str, Any]
+    trail_key: dict[str, Any]
+
+
 async def store_recall(db: Database, tenant: str, trail: Trail, pack: ContextPack) -> int:
     """
     Store one recall with its context and return its number; the same context is kept once.
+
+    It is on the disk when this returns. What is asked at the same time is stored in one transaction.
 
     Raises:
         NotFound: No such tenant.
         ErasedMeanwhile: An event that it cites was erased since it was read; nothing is stored.
         IntegrityFault: Trail and pack are not of one context, or its hash is not that of its form.
+        Busy: Too many wait already; nothing was stored.
         Unavailable: Unknown whether stored; nothing that was asked depends on it.
     """
     _check_context(trail.context_hash, pack.form)
@@ -110,117 +114,84 @@ async def store_recall(db: Database, tenant: str, trail: Trail, pack: ContextPac
     ):
         raise IntegrityFault(what="a trail that is not of its context")
     keys = await tenant_keys(db, tenant)
+
+    async def run(batch: Sequence[_Recall]) -> Sequence[int | EchoplaneError]:
+        try:
+            return await _store(db, keys, batch)
+        except ErasedMeanwhile as refusal:
+            if len(batch) == 1:
+                return [refusal]
+            # Each by itself, so that none is refused for what another cites.
+            return [one for recall in batch for one in await run([recall])]
+
+    recall = _recall(db, keys, trail, pack)
+    size_bytes = len(recall.trail["ciphertext"]) + len(recall.context["ciphertext"])
+    stored: int | EchoplaneError = await db.recalls.submit(
+        tenant, recall, weight=1, size_bytes=size_bytes, run=run
+    )
+    if isinstance(stored, EchoplaneError):
+        raise stored
+    return stored
+
+
+def _recall(db: Database, keys: TenantKeys, trail: Trail, pack: ContextPack) -> _Recall:
     key, wrapped_key = keys.new_key(trail.trail_id, randomness=db.randomness)
+    form_key, wrapped_form_key = keys.new_key(pack.context_hash, randomness=db.randomness)
+    # What is shown and what decided, not what was proposed: an index may go on naming what is gone.
+    cited = events_cited(_content_of(pack.form))
     body = canonical(_body(trail))
-    row: dict[str, Any] = {
-        "tenant": tenant,
-        "trail_id": trail.trail_id,
-        "context_hash": trail.context_hash,
-        "asked_at": db.clock(),
-        "body": body,
-        "ciphertext": key.encrypt(
-            canonical(secret_of(trail)),
-            context=_trail_context(keys, trail.trail_id, body),
-            randomness=db.randomness,
-        ),
-    }
+    return _Recall(
+        cited=frozenset(cited),
+        context={
+            "tenant": keys.tenant,
+            "context_hash": pack.context_hash,
+            "content_hash": pack.content_hash,
+            "ciphertext": form_key.encrypt(
+                pack.form,
+                context=_form_context(keys, pack.context_hash, pack.content_hash),
+                randomness=db.randomness,
+            ),
+        },
+        context_key=wrapped_form_key,
+        trail={
+            "tenant": keys.tenant,
+            "trail_id": trail.trail_id,
+            "context_hash": trail.context_hash,
+            "asked_at": db.clock(),
+            "body": body,
+            "ciphertext": key.encrypt(
+                canonical(secret_of(trail)),
+                context=_trail_context(keys, trail.trail_id, body),
+                randomness=db.randomness,
+            ),
+            "status": None if trail.status is None else trail.status.value,
+            "event_ids": sorted(cited),
+        },
+        trail_key={
+            "tenant": keys.tenant,
+            "trail_id": trail.trail_id,
+            "wrapped_key": wrapped_key,
+            "entities": sorted(entity_digest(keys, name) for name in names_in(trail)),
+        },
+    )
+
+
+async def _store(db: Database, keys: TenantKeys, batch: Sequence[_Recall]) -> list[int]:
     head = _tables.trail_head
-    next_number = sa.update(head).where(head.c.tenant == tenant).values(number=head.c.number + 1)
-    async with db.tenant(tenant) as conn:
-        await _store_context(db, conn, keys, pack)
+    next_number = (
+        sa.update(head).where(head.c.tenant == keys.tenant).values(number=head.c.number + len(batch))
+    )
+    async with db.tenant(keys.tenant) as conn:
+        await _store_contexts(conn, keys, batch)
         # Last of what waits for others: the number's row is locked until the commit.
-        row["number"] = (await conn.execute(next_number.returning(head.c.number))).scalar_one()
+        last = (await conn.execute(next_number.returning(head.c.number))).scalar_one()
         # From here on no erasure goes on before this is stored: it would not find what cites its events.
-        await _check_nothing_erased(conn, pack)
-        row["seal"] = trail_seal(keys, row)
-        await conn.execute(sa.insert(_tables.trail), row)
-        await conn.execute(
-            sa.insert(_tables.trail_key),
-            {"tenant": tenant, "trail_id": trail.trail_id, "wrapped_key": wrapped_key},
-        )
-    return int(row["number"])
-
-
-async def read_trail(db: Database, tenant: str, reference: str) -> RecalledTrail:
-    """
-    Read a recall by its trail id, or the first one that built the context of that hash.
-
-    Raises:
-        NotFound: The tenant has no such trail or context.
-        IntegrityFault: A byte of it was changed.
-    """
-    table, key = _tables.trail, _tables.trail_key
-    query = (
-        sa.select(table, key.c.wrapped_key)
-        .outerjoin(key, sa.and_(key.c.tenant == table.c.tenant, key.c.trail_id == table.c.trail_id))
-        .where(table.c.tenant == tenant)
-        .where(sa.or_(table.c.trail_id == reference, table.c.context_hash == reference))
-        .order_by(table.c.number)
-        .limit(1)
-    )
-    async with db.snapshot(tenant) as conn:
-        keys = await tenant_keys(db, tenant, conn)
-        row = (await conn.execute(query)).mappings().one_or_none()
-        if row is None:
-            raise NotFound(what="context or trail")
-        if not hmac.compare_digest(trail_seal(keys, row), bytes(row["seal"])):
-            raise IntegrityFault(what=f"the seal of trail {row['trail_id']}")
-        if row["wrapped_key"] is not None:
-            return open_trail(keys, row)
-        by, event_ids = await erased_recall(conn, keys, row["trail_id"])
-    return ErasedTrail(
-        trail_id=row["trail_id"],
-        context_hash=row["context_hash"],
-        erased_by=by,
-        erased_event_ids=event_ids,
-    )
-
-
-async def read_context(db: Database, tenant: str, context_hash: str) -> RecalledContext:
-    """
-    Read a stored context by its hash.
-
-    Raises:
-        NotFound: The tenant has no such context.
-        IntegrityFault: A byte of it was changed.
-    """
-    table, key = _tables.context, _tables.context_key
-    query = (
-        sa.select(table, key.c.wrapped_key)
-        .outerjoin(key, sa.and_(key.c.tenant == table.c.tenant, key.c.context_hash == table.c.context_hash))
-        .where(table.c.tenant == tenant, table.c.context_hash == context_hash)
-    )
-    async with db.snapshot(tenant) as conn:
-        keys = await tenant_keys(db, tenant, conn)
-        row = (await conn.execute(query)).mappings().one_or_none()
-        if row is None:
-            raise NotFound(what="context")
-        stored = open_context(keys, row)
-        if isinstance(stored, StoredContext):
-            return stored
-        by, event_ids = await erased_recall(conn, keys, context_hash)
-    return replace(stored, erased_by=by, erased_event_ids=event_ids)
-
-
-async def list_trails(db: Database, tenant: str, *, after_number: int, limit: int) -> list[TrailHeader]:
-    """Return recalls in the order of their numbers, at most `PAGE_EVENTS_MAX`; empty means no more."""
-    table = _tables.trail
-    query = (
-        sa.select(table.c.number, table.c.trail_id, table.c.context_hash, table.c.asked_at)
-        .where(table.c.tenant == tenant, table.c.number > after_number)
-        .order_by(table.c.number)
-        .limit(min(limit, PAGE_EVENTS_MAX))
-    )
-    async with db.tenant(tenant) as conn:
-        return [
-            TrailHeader(
-                number=row.number,
-                trail_id=row.trail_id,
-                context_hash=row.context_hash,
-                asked_at=row.asked_at.astimezone(UTC),
-            )
-            for row in await conn.execute(query)
-        ]
+        await _check_nothing_erased(conn, batch)
+        numbers = range(last - len(batch) + 1, last + 1)
+        rows = [{**recall.trail, "number": number} for recall, number in zip(batch, numbers, strict=True)]
+        await conn.execute(sa.insert(_tables.trail), [{**row, "seal": trail_seal(keys, row)} for row in rows])
+        await conn.execute(sa.insert(_tables.trail_key), [recall.trail_key for recall in batch])
+    return list(numbers)
 
 
 def trail_seal(keys: TenantKeys, row: Any) -> bytes:  # noqa: ANN401 - a row, as read or to be written
@@ -233,6 +204,12 @@ def trail_seal(keys: TenantKeys, row: Any) -> bytes:  # noqa: ANN401 - a row, as
         row["asked_at"].astimezone(UTC).isoformat().encode(),
         bytes(row["body"]),
         bytes(row["ciphertext"]),
+        # Rows that are older than these columns were sealed without them.
+        *(
+            ()
+            if row["event_ids"] is None
+            else ((row["status"] or "").encode(), canonical(list(row["event_ids"])))
+        ),
     )
 
 
@@ -257,35 +234,43 @@ def open_context(keys: TenantKeys, row: Any) -> RecalledContext:  # noqa: ANN401
     return StoredContext(context_hash=context_hash, content_hash=content_hash, form=form)
 
 
-async def _store_context(db: Database, conn: AsyncConnection, keys: TenantKeys, pack: ContextPack) -> None:
-    key, wrapped_key = keys.new_key(pack.context_hash, randomness=db.randomness)
-    row = {
-        "tenant": keys.tenant,
-        "context_hash": pack.context_hash,
-        "content_hash": pack.content_hash,
-        "ciphertext": key.encrypt(
-            pack.form,
-            context=_form_context(keys, pack.context_hash, pack.content_hash),
-            randomness=db.randomness,
-        ),
-    }
+async def _store_contexts(conn: AsyncConnection, keys: TenantKeys, batch: Sequence[_Recall]) -> None:
+    # Each once, and in one order, so that two processes with the same ones wait for each other in turn.
+    contexts = {recall.context["context_hash"]: recall for recall in batch}
+    ordered = [contexts[context_hash] for context_hash in sorted(contexts)]
     table = _tables.context
-    added = pg.insert(table).values(row).on_conflict_do_nothing().returning(table.c.context_hash)
-    if await conn.scalar(added) is not None:
-        await conn.execute(
-            sa.insert(_tables.context_key),
-            {"tenant": keys.tenant, "context_hash": pack.context_hash, "wrapped_key": wrapped_key},
-        )
+    added = (
+        pg.insert(table)
+        .values([recall.context for recall in ordered])
+        .on_conflict_do_nothing()
+        .returning(table.c.context_hash)
+    )
+    new = set(await conn.scalars(added))
+    rows = [
+        {"tenant": keys.tenant, "context_hash": name, "wrapped_key": contexts[name].context_key}
+        for name in sorted(new)
+    ]
+    if rows:
+        await conn.execute(sa.insert(_tables.context_key), rows)
 
 
-async def _check_nothing_erased(conn: AsyncConnection, pack: ContextPack) -> None:
-    # What is shown and what decided, not what was proposed: an index may go on naming what is gone.
-    cited = events_cited(_content_of(pack.form))
+async def _check_nothing_erased(conn: AsyncConnection, batch: Sequence[_Recall]) -> None:
+    cited = frozenset[str]().union(*(recall.cited for recall in batch))
     erased = _tables.erased
     query = sa.select(sa.func.max(erased.c.commit)).where(erased.c.event_id.in_(sorted(cited)))
     commit = await conn.scalar(query) if cited else None
     if commit is not None:
         raise ErasedMeanwhile(commit=commit)
+
+
+def names_in(trail: Trail) -> set[str]:
+    """Return the names that a recall is about: those of its plan, and of every key that was looked at."""
+    return {*trail.proposal.plan.entities, *(key.entity for key in trail.proposal.keys)}
+
+
+def entity_digest(keys: TenantKeys, name: str) -> bytes:
+    """Return what stands for a name beside a trail's key."""
+    return keys.digest_of("entity of a trail", name.encode())
 
 
 def _content_of(form: bytes) -> str:
@@ -344,6 +329,7 @@ def open_trail(keys: TenantKeys, row: Any) -> Trail:  # noqa: ANN401 - a row joi
         context_hash=row["context_hash"],
         content_hash=body["content_hash"],
         answer_digest=body["answer_digest"],
+        status=None if row["status"] is None else AnswerStatus(row["status"]),
     )
 
 

@@ -15,7 +15,7 @@ from ledger._claims import claim_of
 from ledger._keys import TenantKeys
 from ledger._problems import Problems
 from ledger._read import Head
-from ledger._trails import open_context, trail_seal
+from ledger._trails import entity_digest, names_in, open_context, open_trail, trail_seal
 
 
 async def check_streams(conn: AsyncConnection, keys: TenantKeys, problems: Problems) -> None:
@@ -112,10 +112,14 @@ async def check_recalls(conn: AsyncConnection, keys: TenantKeys, problems: Probl
 
 
 async def _check_trails(conn: AsyncConnection, keys: TenantKeys, problems: Problems) -> int:
-    table = _tables.trail
+    table, key = _tables.trail, _tables.trail_key
     count = after = 0
     while True:
-        query = sa.select(table).where(table.c.tenant == keys.tenant, table.c.number > after)
+        query: sa.Select[Any] = (
+            sa.select(table, key.c.wrapped_key, key.c.entities)
+            .outerjoin(key, sa.and_(key.c.tenant == table.c.tenant, key.c.trail_id == table.c.trail_id))
+            .where(table.c.tenant == keys.tenant, table.c.number > after)
+        )
         page = (await conn.execute(query.order_by(table.c.number).limit(PAGE_EVENTS_MAX))).mappings().all()
         if not page:
             return count
@@ -125,7 +129,18 @@ async def _check_trails(conn: AsyncConnection, keys: TenantKeys, problems: Probl
                 problems.add("trail.gap", f"trail {row['trail_id']}")
             if not hmac.compare_digest(trail_seal(keys, row), bytes(row["seal"])):
                 problems.add("trail.seal", f"trail {row['trail_id']}")
+            elif row["entities"] is not None and not _has_its_names(keys, row):
+                problems.add("trail.entities", f"trail {row['trail_id']}")
             after = row["number"]
+
+
+def _has_its_names(keys: TenantKeys, row: Any) -> bool:  # noqa: ANN401 — a row joined with its key
+    """Say whether the digests beside a trail's key are those of the names that it is about."""
+    try:
+        names = names_in(open_trail(keys, row))
+    except IntegrityFault:
+        return False
+    return sorted(map(bytes, row["entities"])) == sorted(entity_digest(keys, name) for name in names)
 
 
 async def _check_contexts(conn: AsyncConnection, keys: TenantKeys, problems: Problems) -> None:

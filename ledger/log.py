@@ -55,6 +55,7 @@ from ledger._read import (
     read_events_by_id,
     serving,
 )
+from ledger._recalled import TrailHeader, list_trails, read_context, read_trail
 from ledger._restore import restore_tenant
 from ledger._standing import Connections, Standing, connections, standings
 from ledger._tenancy import (
@@ -84,11 +85,7 @@ from ledger._trails import (
     RecalledContext,
     RecalledTrail,
     StoredContext,
-    TrailHeader,
-    list_trails,
     new_trail_id,
-    read_context,
-    read_trail,
     store_recall,
 )
 from ledger._verify import VerifyReport, verify

@@ -7,6 +7,7 @@ import pytest
 import rfc8785
 
 from audit._compare import compare, stored_faults
+from contracts.answers import Answer, AnswerStatus
 from contracts.contexts import Mark
 from contracts.trails import Rebuilt, Trail, Verdict
 from tests.packing.values import VIEW, closure, evidence, key, member, named, packed, proposal, question
@@ -34,11 +35,15 @@ TRAIL = Trail(
     context_hash=PACK.context_hash,
     content_hash=PACK.content_hash,
     answer_digest="ab",
+    status=AnswerStatus.EVIDENCE,
 )
+ANSWER = Answer(status=AnswerStatus.EVIDENCE, value=None, cites=(), reason="no_named_key")
 
 
 def replayed(pack=PACK, *, answer_digest="ab", erased=(), trail=TRAIL):
-    rebuilt = Rebuilt(pack=pack, answer_digest=answer_digest, erased_event_ids=tuple(erased))
+    rebuilt = Rebuilt(
+        pack=pack, answer=ANSWER, answer_digest=answer_digest, resolutions=(), erased_event_ids=tuple(erased)
+    )
     return compare(context_hash=PACK.context_hash, form=PACK.form, trail=trail, rebuilt=rebuilt)
 
 

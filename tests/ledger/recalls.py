@@ -6,6 +6,7 @@ import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
+from contracts.answers import AnswerStatus
 from contracts.contexts import ContextPack
 from contracts.proposals import (
     Candidate,
@@ -72,6 +73,7 @@ def trail_of(db: log.Database, pack: ContextPack, **changes: Any) -> Trail:
         "context_hash": pack.context_hash,
         "content_hash": pack.content_hash,
         "answer_digest": "a" * 64,
+        "status": AnswerStatus.ANSWERED,
     }
     return Trail(**(fields | changes))
 

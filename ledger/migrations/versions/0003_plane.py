@@ -12,7 +12,12 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-_SCRIPTS: Final[tuple[str, ...]] = ("0003_log.sql", "0003_projection.sql", "0003_tenants.sql")
+_SCRIPTS: Final[tuple[str, ...]] = (
+    "0003_log.sql",
+    "0003_projection.sql",
+    "0003_tenants.sql",
+    "0003_trails.sql",
+)
 
 
 def upgrade() -> None:
