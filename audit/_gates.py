@@ -138,7 +138,7 @@ def outcome_of(gate: Gate, rows: Sequence[Row], recorded: Values, *, bundle: str
 
 
 def _is_whole(rows: Sequence[Row]) -> bool:
-    """Say whether each arm shows what it shows of every question: what it hides is hidden of all, or of none."""
+    """Say whether each arm hides something of every question or of none: never of the hard ones alone."""
     hidden: dict[tuple[str, int | None], set[bool]] = {}
     for row in rows:
         hidden.setdefault((row.arm, row.budget), set()).add(row.failure == NOT_OBSERVABLE)
