@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,16 +15,18 @@ from contracts.proposals import Proposal
 from contracts.trails import Question
 from contracts.views import View
 from discovery._private import is_private
+from discovery._shards import shard_of
 from discovery._wire import (
     ANSWER_BYTES_MAX,
     DropRequest,
     Health,
     HealthRequest,
-    decode_proposal,
+    decode_proposals,
     encode_propose,
     encode_request,
     raise_error,
     read_frame,
+    together,
     write_frame,
 )
 
@@ -38,13 +40,18 @@ class Client:
     Asks the discovery service; implements `contracts.ports.Discovery`.
 
     A connection a call, on a socket in a private folder: nothing to keep alive or to reset when the
-    service restarts. Routes named in `without` stay off in all it asks.
+    service restarts. Where there are several processes, each tenant has one, by a hash of its name.
+    Routes named in `without` stay off in all it asks.
     """
 
     def __init__(
-        self, socket_path: Path, *, answer_seconds: float = ANSWER_SECONDS, without: Collection[str] = ()
+        self,
+        sockets: Path | Sequence[Path],
+        *,
+        answer_seconds: float = ANSWER_SECONDS,
+        without: Collection[str] = (),
     ) -> None:
-        self._socket_path = socket_path
+        self._sockets = (sockets,) if isinstance(sockets, Path) else tuple(sockets)
         self._answer_seconds = answer_seconds
         self._without = frozenset(without)
 
@@ -57,38 +64,52 @@ class Client:
             NotFound: No such tenant.
             BadRequest: The question or the view is out of bounds, or there is no such route to leave out.
         """
-        request = encode_propose(tenant=tenant, question=question, view=view, without=self._without)
-        return decode_proposal(await self._call(request))
+        (proposal,) = await self.propose_many(tenant=tenant, questions=[question], view=view)
+        return proposal
+
+    async def propose_many(
+        self, *, tenant: str, questions: Sequence[Question], view: View
+    ) -> tuple[Proposal, ...]:
+        """Return candidates for each question, 16 at most, for one look at the log. Raises as `propose`."""
+        request = encode_propose(tenant=tenant, questions=questions, view=view, without=self._without)
+        return decode_proposals(await self._call(self._socket_of(tenant), request), count=len(questions))
 
     async def health(self) -> Health:
         """
-        Return how the service is.
+        Return how the service is: all its processes together.
 
         Raises:
-            Unavailable: It is down.
+            Unavailable: One of them is down.
         """
-        data = await self._call(encode_request(HealthRequest(operation="health")))
+        request = encode_request(HealthRequest(operation="health"))
         try:
-            return Health.model_validate_json(data)
+            return together(
+                [Health.model_validate_json(await self._call(path, request)) for path in self._sockets]
+            )
         except ValidationError as error:
             raise Unavailable(part="discovery", reason="its answer cannot be read") from error
 
     async def drop_index(self, tenant: str) -> None:
         """
-        Have the service forget a tenant's index and delete its vectors; it is rebuilt when next asked.
+        Have the service forget a tenant's index and delete its vectors; it is rebuilt at once.
 
         Raises:
             Unavailable: It is down.
+            NotFound: No such tenant.
         """
-        await self._call(encode_request(DropRequest(operation="drop_index", tenant=tenant)))
+        request = encode_request(DropRequest(operation="drop_index", tenant=tenant))
+        await self._call(self._socket_of(tenant), request)
 
-    async def _call(self, request: bytes) -> bytes:
-        if not is_private(self._socket_path.parent):
+    def _socket_of(self, tenant: str) -> Path:
+        return self._sockets[shard_of(tenant, len(self._sockets))]
+
+    async def _call(self, path: Path, request: bytes) -> bytes:
+        if not is_private(path.parent):
             # Never started, or somebody else's trap: a question is not said to just anybody.
             raise Unavailable(part="discovery", reason="the service is down")
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                reader, writer = await asyncio.open_unix_connection(self._socket_path)
+                reader, writer = await asyncio.open_unix_connection(path)
         except (OSError, TimeoutError) as error:
             raise Unavailable(part="discovery", reason="the service is down") from error
         try:

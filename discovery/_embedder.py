@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
 """One row per text; each row has Euclidean length 1."""
+DIMENSIONS_MAX: Final = 16_000
+"""Numbers in one vector: what pgvector stores."""
 
 
 class Embedder(Protocol):

@@ -59,7 +59,8 @@ class TenantIndex:
         """An event in it was erased since: it answers nothing any more."""
         self._first_assistant: int | None = None
         self._streams: dict[str, int] = {}
-        self._dimensions = dimensions
+        self.dimensions = dimensions
+        """Numbers in one vector."""
         self._commits = Column(np.int64)
         self._positions = Column(np.int64)
         self._observed = Column(np.int64)
@@ -122,7 +123,7 @@ class TenantIndex:
             self.codes.append_empty()
 
     def _encode(self, vectors: Column) -> None:
-        self.codes, self._vectors = Codes(self._dimensions), None
+        self.codes, self._vectors = Codes(self.dimensions), None
         for _ in range(len(self)):
             self.codes.append_empty()
         rows = np.flatnonzero(self._embedded.view(len(self)))

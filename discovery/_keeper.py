@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,28 +18,16 @@ import numpy as np
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.errors import EchoplaneError, ModelMismatch, NotFound
+from contracts.errors import EchoplaneError, NotFound
 from contracts.events import Event, Kind
 from contracts.limits import APPEND_EVENTS_MAX, PAGE_EVENTS_MAX
-from discovery._cells import Near, lay
 from discovery._embedder import Embedder, Vectors
+from discovery._embedding import Embedding
 from discovery._index import TenantIndex
-from discovery._units import unit_of
-from discovery._vectors import (
-    StoredVector,
-    drop_vectors,
-    known_vectors,
-    load_vectors,
-    store_vectors,
-    unit_cosines,
-)
+from discovery._vectors import drop_vectors, load_vectors
 from discovery._wire import Health
 from ledger import log
 
-DIMENSIONS: Final = 384
-"""Of the column that vectors are stored in."""
-EMBED_BATCH_TEXTS: Final = 32
-"""Units embedded between two looks at what else waits: about a quarter of a second."""
 EVENTS_BETWEEN_TURNS: Final = 50
 """Events indexed before questions get a turn."""
 MEMORY_BYTES_MAX: Final = 1_073_741_824
@@ -77,13 +64,10 @@ class Keeper:
         memory_bytes_max: int = MEMORY_BYTES_MAX,
     ) -> None:
         self._db = db
-        self._embedder: Embedder | None = None
+        self.embedding = Embedding(db)
         self._memory_bytes_max = memory_bytes_max
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._work = asyncio.Event()
-        # One thread for units and one for questions: a question does not wait behind a batch.
-        self._unit_thread = ThreadPoolExecutor(1, thread_name_prefix="embed-units")
-        self._question_thread = ThreadPoolExecutor(1, thread_name_prefix="embed-question")
         self.use(embedder)
 
     @property
@@ -91,24 +75,14 @@ class Keeper:
         """Tenants in memory, the one asked least recently first."""
         return tuple(self._held)
 
-    @property
-    def model_digest(self) -> str | None:
-        """The model that vectors are made with; None while there is none."""
-        return None if self._embedder is None else self._embedder.model_digest
-
     def use(self, embedder: Embedder | None) -> None:
         """
         Take an embedder into use; what another one made is left where it is and not read.
 
         Raises:
-            ModelMismatch: Its vectors do not fit the column they are stored in.
+            ModelMismatch: Its vectors cannot be stored.
         """
-        if embedder is not None and embedder.dimensions != DIMENSIONS:
-            raise ModelMismatch(
-                index_model=f"{DIMENSIONS} dimensions",
-                served_model=f"{embedder.model_digest} of {embedder.dimensions}",
-            )
-        self._embedder = embedder
+        self.embedding.use(embedder)
         self._held.clear()
         self._work.set()
 
@@ -116,7 +90,7 @@ class Keeper:
         """Return what is held, in numbers."""
         indexes = [held.index for held in self._held.values()]
         return Health(
-            model_digest=self.model_digest,
+            model_digest=self.embedding.model_digest,
             tenants=len(indexes),
             units=sum(len(index) for index in indexes),
             units_without_vector=sum(len(index) - int(index.embedded(len(index)).sum()) for index in indexes),
@@ -127,8 +101,7 @@ class Keeper:
         for held in self._held.values():
             if held.reading is not None:
                 held.reading.cancel()
-        self._unit_thread.shutdown(wait=True, cancel_futures=True)
-        self._question_thread.shutdown(wait=True, cancel_futures=True)
+        self.embedding.close()
 
     # --- reading the log ------------------------------------------------------------------------
 
@@ -178,7 +151,8 @@ class Keeper:
                 head = await log.head(conn)
             # Another question may have made it in the meantime.
             held = self._held.setdefault(
-                tenant, _Held(index=TenantIndex(dimensions=DIMENSIONS), read_from_head=head.position)
+                tenant,
+                _Held(index=TenantIndex(dimensions=self.embedding.dimensions), read_from_head=head.position),
             )
         self._held.move_to_end(tenant)
         self._shrink(keep=tenant)
@@ -231,12 +205,13 @@ class Keeper:
     async def _stored(
         self, conn: AsyncConnection, tenant: str, after: int, page: Sequence[log.LoggedEvent]
     ) -> dict[str, Vectors]:
-        if self._embedder is None or not page:
+        model = self.embedding.model_digest
+        if model is None or not page:
             return {}
         return await load_vectors(
             conn,
             tenant=tenant,
-            model=self._embedder.model_digest,
+            model=model,
             after_position=after,
             upto_position=page[-1].position,
         )
@@ -261,30 +236,6 @@ class Keeper:
 
     # --- vectors --------------------------------------------------------------------------------
 
-    async def embed_question(self, text: str) -> Vectors | None:
-        """Return the vector of a question; None while there is no embedder."""
-        if self._embedder is None:
-            return None
-        loop = asyncio.get_running_loop()
-        vectors = await loop.run_in_executor(self._question_thread, self._embedder.embed, [text])
-        return np.asarray(vectors[0], dtype=np.float32)
-
-    async def scored(self, tenant: str, index: TenantIndex, near: Near, vector: Vectors) -> Near:
-        """Return the same units scored from their stored vectors; one that has none any more is left out."""
-        if self._embedder is None or len(near.rows) == 0:
-            return near
-        rows = {index.unit_ids[row]: row for row in near.rows.tolist()}
-        async with self._db.snapshot(tenant) as conn:
-            found = await unit_cosines(
-                conn, tenant=tenant, model=self._embedder.model_digest, vector=vector, units=list(rows)
-            )
-        order = sorted(found, key=lambda unit: (-found[unit], rows[unit]))
-        return Near(
-            np.array([rows[unit] for unit in order], dtype=np.int64),
-            np.array([found[unit] for unit in order], dtype=np.float32),
-            near.low,
-        )
-
     async def embed_in_background(self) -> None:
         """Embed what has no vector yet, a batch a tenant in turn, until cancelled."""
         while True:
@@ -295,58 +246,14 @@ class Keeper:
                 waiting = False
                 for tenant in reversed(self.tenants):
                     held = self._held.get(tenant)
-                    if held is None or self._embedder is None:
+                    if held is None:
                         continue
                     try:
-                        waiting |= await self._embed_batch(tenant, held.index, self._embedder)
+                        waiting |= await self.embedding.some_units(tenant, held.index)
                     except EchoplaneError as error:
                         _log.warning("embedding_put_off", tenant=tenant, error=error.code)
                         await asyncio.sleep(RETRY_SECONDS)
                         waiting = True
-
-    async def _embed_batch(self, tenant: str, index: TenantIndex, embedder: Embedder) -> bool:
-        """Embed the first units without a vector; return whether there were any."""
-        rows = index.missing_vectors(EMBED_BATCH_TEXTS)
-        if not rows:
-            return await self._lay_cells(index)
-        async with self._db.snapshot(tenant) as conn:
-            keys = await log.tenant_keys(self._db, tenant, conn)
-            events = await log.read_events_by_id(conn, keys, [index.unit_ids[row] for row in rows])
-            texts = [_text_of(events.get(index.unit_ids[row])) for row in rows]
-            digests = [keys.digest(b"unit text\0" + text.encode()) for text in texts]
-            known = await known_vectors(conn, tenant=tenant, model=embedder.model_digest, digests=digests)
-        fresh = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
-        loop = asyncio.get_running_loop()
-        made = await loop.run_in_executor(self._unit_thread, embedder.embed, list(fresh.values()))
-        known |= dict(zip(fresh, made, strict=True))
-        vectors = [known[digest] for digest in digests]
-        async with self._db.tenant(tenant) as conn:
-            await store_vectors(
-                conn,
-                tenant=tenant,
-                model=embedder.model_digest,
-                vectors=[
-                    StoredVector(
-                        unit_id=index.unit_ids[row],
-                        position=index.position_of(row),
-                        text_digest=digest,
-                        vector=vector,
-                    )
-                    for row, digest, vector in zip(rows, digests, vectors, strict=True)
-                ],
-            )
-        index.set_vectors(rows, np.asarray(vectors, dtype=np.float32))
-        return True
-
-    async def _lay_cells(self, index: TenantIndex) -> bool:
-        """Lay the cells of a tenant that has grown; return whether that was due."""
-        codes = index.codes
-        if codes is None or not codes.wants_layout:
-            return False
-        run = asyncio.get_running_loop().run_in_executor
-        codes.use(layout := await run(self._unit_thread, lay, *codes.stored()))
-        _log.info("cells_laid", units_count=len(layout.cells), probed=layout.probed)
-        return False
 
     def forget(self, tenant: str) -> None:
         """Drop a tenant from memory; the next question reads it anew."""
@@ -379,12 +286,6 @@ async def _add(index: TenantIndex, page: Sequence[log.LoggedEvent], stored: dict
         index.set_vectors(rows, np.asarray(vectors, dtype=np.float32))
     # The page may end inside its last commit.
     index.complete_commit = max(index.complete_commit, page[-1].commit - 1)
-
-
-def _text_of(event: log.LoggedEvent | None) -> str:
-    unit = unit_of(event) if isinstance(event, Event) else None
-    # Erased since it was indexed: the tenant is about to be read anew without it.
-    return unit.dense_text if unit is not None else ""
 
 
 def _lags(index: TenantIndex, epoch: int | None, cut: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,13 +16,15 @@ from contracts.proposals import Proposal, RouteState
 from contracts.trails import Question
 from contracts.views import View
 from discovery import _signals as signals
-from discovery._embedder import Embedder
+from discovery._cells import Near
+from discovery._embedder import Embedder, Vectors
 from discovery._index import TenantIndex
 from discovery._keeper import Keeper, drop_index
 from discovery._planner import plan_question
 from discovery._private import is_private, make_folder
 from discovery._propose import NO_DENSE, Dense, compose
 from discovery._selection import DENSE_ROWS
+from discovery._shards import shard_of
 from discovery._wakeups import listen, watch
 from discovery._wire import (
     REQUEST_BYTES_MAX,
@@ -32,7 +34,7 @@ from discovery._wire import (
     ProposeRequest,
     decode_request,
     encode_error,
-    encode_proposal,
+    encode_proposals,
     read_frame,
     write_frame,
 )
@@ -44,6 +46,8 @@ REQUEST_SECONDS: Final = 10.0
 """For one request, from its first byte to its answer."""
 CATCH_UP_SECONDS: Final = 4.0
 """How long a question waits for its index to reach the cut; then it is answered with what there is."""
+DENSE_SECONDS: Final = 2.0
+"""How long a question waits for its vector and what is near it: an endpoint may be slow or gone."""
 SOCKET_PATH_BYTES_MAX: Final = 107
 """What fits into a socket's address."""
 
@@ -56,11 +60,17 @@ class Service:
     """Answers requests from a keeper's indexes."""
 
     def __init__(
-        self, db: log.Database, keeper: Keeper, *, catch_up_seconds: float = CATCH_UP_SECONDS
+        self,
+        db: log.Database,
+        keeper: Keeper,
+        *,
+        catch_up_seconds: float = CATCH_UP_SECONDS,
+        dense_seconds: float = DENSE_SECONDS,
     ) -> None:
         self._db = db
         self._keeper = keeper
         self._catch_up_seconds = catch_up_seconds
+        self._dense_seconds = dense_seconds
         self._serving = 0
         self.embedder_failed = False
         """Whether the embedder could not be made: the dense route says so in each report."""
@@ -68,8 +78,15 @@ class Service:
     async def propose(
         self, *, tenant: str, question: Question, view: View, without: Collection[str] = ()
     ) -> Proposal:
+        """Return candidates for a question. Raises as `propose_many`."""
+        (proposal,) = await self.propose_many(tenant=tenant, questions=[question], view=view, without=without)
+        return proposal
+
+    async def propose_many(
+        self, *, tenant: str, questions: Sequence[Question], view: View, without: Collection[str] = ()
+    ) -> list[Proposal]:
         """
-        Return candidates for a question.
+        Return candidates for each question, from one look at the log.
 
         Raises:
             NotFound: No such tenant.
@@ -79,34 +96,63 @@ class Service:
             index = await self._keeper.ready(
                 tenant, cut=view.cut, epoch=view.epoch, wait_seconds=self._catch_up_seconds
             )
-            dense = NO_DENSE
+            found = [NO_DENSE] * len(questions)
             if "dense" not in without:
-                dense = await self._dense(tenant, index, question.text, view.cut)
+                texts = [question.text for question in questions]
+                found = await self._dense(tenant, index, texts, view.cut)
             if not index.is_dropped:
                 break
-        # From here on nothing waits: the index cannot grow between one route and the next.
-        plan = plan_question(question.text, index.names.at(view.cut), valid_at=view.valid_at)
+        names = index.names.at(view.cut)
         late = index.complete_commit < view.cut
-        return compose(index, plan, question.text, view=view, late=late, dense=dense, without=without)
+        proposals: list[Proposal] = []
+        for question, dense in zip(questions, found, strict=True):
+            # Nothing waits in here: the index cannot grow between one route and the next.
+            plan = plan_question(question.text, names, valid_at=view.valid_at)
+            proposals.append(
+                compose(index, plan, question.text, view=view, late=late, dense=dense, without=without)
+            )
+        return proposals
 
-    async def _dense(self, tenant: str, index: TenantIndex, text: str, cut: int) -> Dense:
+    async def _dense(self, tenant: str, index: TenantIndex, texts: list[str], cut: int) -> list[Dense]:
+        """Return what the dense route has for each question by its deadline, or why it has nothing."""
         started = time.perf_counter_ns()
+        state = RouteState.FAILED if self.embedder_failed else RouteState.LATE
+        try:
+            async with asyncio.timeout(self._dense_seconds):
+                near = await self._near(tenant, index, texts, cut)
+        except TimeoutError:
+            near = []
+        except EchoplaneError as error:
+            _log.warning("dense_route_failed", error=error.code)
+            near, state = [], RouteState.FAILED
+        duration_us = (time.perf_counter_ns() - started) // 1_000
+        if not near:
+            return [Dense(state=state, vector=None, near=None, duration_us=duration_us)] * len(texts)
+        return [
+            Dense(state=RouteState.OK, vector=vector, near=one, duration_us=duration_us)
+            for vector, one in near
+        ]
+
+    async def _near(
+        self, tenant: str, index: TenantIndex, texts: list[str], cut: int
+    ) -> list[tuple[Vectors, Near | None]]:
         count = index.count_at(cut)
-        vector = await self._keeper.embed_question(signals.dense_question(index, text, count))
-        if vector is None:
-            if not self.embedder_failed:
-                return Dense(state=RouteState.LATE, vector=None, near=None, duration_us=0)
-            return Dense(state=RouteState.FAILED, vector=None, near=None, duration_us=0)
-        near = None
-        if index.codes is not None:
-            near = index.codes.nearest(vector, count=count, limit=DENSE_ROWS)
-            near = await self._keeper.scored(tenant, index, near, vector)
-        return Dense(
-            state=RouteState.OK,
-            vector=vector,
-            near=near,
-            duration_us=(time.perf_counter_ns() - started) // 1_000,
-        )
+        embedding = self._keeper.embedding
+        vectors = await embedding.questions([signals.dense_question(index, text, count) for text in texts])
+        if vectors is None or vectors.shape[1] != index.dimensions:
+            # The embedder came while the question was being answered: the next one finds it in use.
+            return []
+        if index.codes is None:
+            return [(vector, None) for vector in vectors]
+        return [
+            (
+                vector,
+                await embedding.scored(
+                    tenant, index, index.codes.nearest(vector, count=count, limit=DENSE_ROWS), vector
+                ),
+            )
+            for vector in vectors
+        ]
 
     async def drop(self, tenant: str) -> None:
         """Forget a tenant's index and delete its vectors."""
@@ -159,9 +205,9 @@ class Service:
     async def _perform(self, request: ProposeRequest | DropRequest | HealthRequest) -> bytes:
         match request:
             case ProposeRequest(tenant=tenant, without=without):
-                question, view = request.contents()
-                return encode_proposal(
-                    await self.propose(tenant=tenant, question=question, view=view, without=without)
+                questions, view = request.contents()
+                return encode_proposals(
+                    await self.propose_many(tenant=tenant, questions=questions, view=view, without=without)
                 )
             case DropRequest(tenant=tenant):
                 await self.drop(tenant)
@@ -177,6 +223,8 @@ async def serve(
     redis_url: str | None,
     embedder_factory: Callable[[], Embedder],
     stop: asyncio.Event,
+    shard: int = 0,
+    shards: int = 1,
 ) -> None:
     """
     Serve until told to stop.
@@ -187,6 +235,8 @@ async def serve(
         redis_url: Where wake-ups come from; None to do without.
         embedder_factory: Makes the embedder, in a thread; until it has, the dense route is late.
         stop: Set to stop.
+        shard: The number of this process, from 0, of `shards`; it warms only its own tenants.
+        shards: How many processes share the tenants.
 
     Raises:
         Unavailable: The folder is not private, or another service listens there already.
@@ -195,6 +245,10 @@ async def serve(
     keeper = Keeper(db, embedder=None)
     service = Service(db, keeper)
     hint = asyncio.Event()
+
+    def owns(tenant: str) -> bool:
+        return shard_of(tenant, shards) == shard
+
     server = await asyncio.start_unix_server(service.handle, path=socket_path)
     _log.info("discovery_ready")
     try:
@@ -202,7 +256,7 @@ async def serve(
             tasks = [
                 group.create_task(_make_embedder(service, keeper, embedder_factory)),
                 group.create_task(keeper.embed_in_background()),
-                group.create_task(watch(db, keeper.wake, hint=hint)),
+                group.create_task(watch(db, keeper.wake, hint=hint, owns=owns)),
             ]
             if redis_url is not None:
                 tasks.append(group.create_task(listen(redis_url, hint=hint, stop=stop)))

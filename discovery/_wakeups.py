@@ -47,7 +47,13 @@ _HEADS: Final = sa.text(
 )
 
 
-async def watch(db: log.Database, wake: Callable[[str], Awaitable[None]], *, hint: asyncio.Event) -> None:
+async def watch(
+    db: log.Database,
+    wake: Callable[[str], Awaitable[None]],
+    *,
+    hint: asyncio.Event,
+    owns: Callable[[str], bool] = lambda _: True,
+) -> None:
     """
     Call `wake` for each tenant whose head moved or is gone, or that another epoch serves, until cancelled.
 
@@ -55,11 +61,12 @@ async def watch(db: log.Database, wake: Callable[[str], Awaitable[None]], *, hin
         db: The database.
         wake: Catches up with a tenant's log.
         hint: Set when it is worth looking at once.
+        owns: Whether a tenant is this process's to keep.
     """
     seen: dict[str, _Head] | None = None
     while True:
         try:
-            heads = await _heads(db)
+            heads = {tenant: head for tenant, head in (await _heads(db)).items() if owns(tenant)}
             moved = list(heads)[:WARM_TENANTS_MAX] if seen is None else _moved(seen, heads)
             seen = dict(heads)
         except EchoplaneError as error:

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from contracts.errors import BadRequest, EchoplaneError, LimitExceeded, NotFound, Unavailable
-from contracts.limits import BUDGET_TOKENS_MAX, NAME_CHARACTERS_MAX, QUESTION_CHARACTERS_MAX
+from contracts.limits import BUDGET_BYTES_MAX, BUDGET_TOKENS_MAX, NAME_CHARACTERS_MAX, QUESTION_CHARACTERS_MAX
 from contracts.proposals import Proposal
 from contracts.times import KnownAt, ValidAt
 from contracts.trails import Question
 from contracts.views import View
 from discovery._routes import ROUTES
 
-REQUEST_BYTES_MAX: Final = 65_536
+REQUEST_BYTES_MAX: Final = 524_288
+QUESTIONS_MAX: Final = 16
+"""Questions in one request."""
 ANSWER_BYTES_MAX: Final = 4_194_304
 COMMITS_MAX: Final = 2**62
 
-# Every character of the longest question may take six bytes as an escape, and the rest is short.
-assert 6 * (QUESTION_CHARACTERS_MAX + NAME_CHARACTERS_MAX) + 1_024 <= REQUEST_BYTES_MAX
+# Every character of the longest questions may take six bytes as an escape, and the rest is short.
+assert 6 * (QUESTIONS_MAX * QUESTION_CHARACTERS_MAX + NAME_CHARACTERS_MAX) + 8_192 <= REQUEST_BYTES_MAX
 
 _LENGTH: Final = struct.Struct(">I")
 
@@ -39,6 +41,7 @@ class _Question(_Strict):
     text: str = Field(max_length=QUESTION_CHARACTERS_MAX)
     budget_tokens: int = Field(ge=1, le=BUDGET_TOKENS_MAX)
     disclose_conflicts: bool
+    budget_bytes: int | None = Field(default=None, ge=1, le=BUDGET_BYTES_MAX)
 
 
 class _View(_Strict):
@@ -61,28 +64,32 @@ _Route = Annotated[str, AfterValidator(_is_route)]
 
 
 class ProposeRequest(_Strict):
-    """Ask for candidates; `without` names routes that are to stay off."""
+    """Ask for candidates for each question; `without` names routes that are to stay off."""
 
     operation: Literal["propose"]
     tenant: _Tenant
-    question: _Question
+    questions: list[_Question] = Field(min_length=1, max_length=QUESTIONS_MAX)
     view: _View
     without: list[_Route] = Field(default=[], max_length=len(ROUTES))
 
-    def contents(self) -> tuple[Question, View]:
-        """Return the question and the view as the rest of the plane knows them."""
-        question = Question(
-            text=self.question.text,
-            budget_tokens=self.question.budget_tokens,
-            disclose_conflicts=self.question.disclose_conflicts,
-        )
+    def contents(self) -> tuple[list[Question], View]:
+        """Return the questions and the view as the rest of the plane knows them."""
+        questions = [
+            Question(
+                text=question.text,
+                budget_tokens=question.budget_tokens,
+                disclose_conflicts=question.disclose_conflicts,
+                budget_bytes=question.budget_bytes,
+            )
+            for question in self.questions
+        ]
         view = View(
             valid_at=ValidAt(self.view.valid_at),
             known_at=KnownAt(self.view.known_at),
             cut=self.view.cut,
             epoch=self.view.epoch,
         )
-        return question, view
+        return questions, view
 
 
 class DropRequest(_Strict):
@@ -107,22 +114,36 @@ class Health(_Strict):
     units_without_vector: int
 
 
+def together(parts: Sequence[Health]) -> Health:
+    """Return how several processes are, as one; a model that only some have yet is none."""
+    models = {part.model_digest for part in parts}
+    return Health(
+        model_digest=models.pop() if len(models) == 1 else None,
+        tenants=sum(part.tenants for part in parts),
+        units=sum(part.units for part in parts),
+        units_without_vector=sum(part.units_without_vector for part in parts),
+    )
+
+
 Request = Annotated[ProposeRequest | DropRequest | HealthRequest, Field(discriminator="operation")]
 
 _REQUEST: Final[TypeAdapter[ProposeRequest | DropRequest | HealthRequest]] = TypeAdapter(Request)
 _QUESTION: Final = TypeAdapter(Question)
 _VIEW: Final = TypeAdapter(View)
 _PROPOSAL: Final = TypeAdapter(Proposal)
+_PROPOSALS: Final[TypeAdapter[tuple[Proposal, ...]]] = TypeAdapter(tuple[Proposal, ...])
 _ANSWER: Final[TypeAdapter[dict[str, Any]]] = TypeAdapter(dict[str, Any])
 
 
-def encode_propose(*, tenant: str, question: Question, view: View, without: Collection[str] = ()) -> bytes:
+def encode_propose(
+    *, tenant: str, questions: Sequence[Question], view: View, without: Collection[str] = ()
+) -> bytes:
     """Return the request for candidates."""
     return _ANSWER.dump_json(
         {
             "operation": "propose",
             "tenant": tenant,
-            "question": _QUESTION.dump_python(question, mode="json"),
+            "questions": [_QUESTION.dump_python(question, mode="json") for question in questions],
             "view": _VIEW.dump_python(view, mode="json"),
             "without": sorted(without),
         }
@@ -152,6 +173,27 @@ def decode_request(data: bytes) -> ProposeRequest | DropRequest | HealthRequest:
 def encode_proposal(proposal: Proposal) -> bytes:
     """Return a proposal as JSON; `decode_proposal` gives an equal one."""
     return _PROPOSAL.dump_json(proposal)
+
+
+def encode_proposals(proposals: Sequence[Proposal]) -> bytes:
+    """Return the answer to several questions as JSON."""
+    return _PROPOSALS.dump_json(tuple(proposals))
+
+
+def decode_proposals(data: bytes, *, count: int) -> tuple[Proposal, ...]:
+    """
+    Read the answer to so many questions.
+
+    Raises:
+        Unavailable: It is not one: the two ends are of different versions.
+    """
+    try:
+        proposals = _PROPOSALS.validate_json(data, strict=True)
+    except ValidationError as error:
+        raise Unavailable(part="discovery", reason="its answer cannot be read") from error
+    if len(proposals) != count:
+        raise Unavailable(part="discovery", reason="it answered another number of questions")
+    return proposals
 
 
 def decode_proposal(data: bytes) -> Proposal:

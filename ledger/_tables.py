@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 import sqlalchemy as sa
-from pgvector.sqlalchemy import Vector
+from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy.dialects import postgresql as pg
 
 from ledger._metadata import metadata
@@ -22,7 +22,6 @@ from ledger._tables_recall import context, context_key, pinned_view, trail, trai
 from ledger._tables_tenants import TABLES_ACROSS_TENANTS, deleted_tenant, tenant_policy
 
 __all__ = [
-    "EMBEDDING_DIMENSIONS",
     "TABLES_ACROSS_TENANTS",
     "cell",
     "claim",
@@ -53,9 +52,6 @@ __all__ = [
     "unit_vector",
     "veiled_name",
 ]
-
-EMBEDDING_DIMENSIONS: Final = 384
-
 
 # --- tenancy and keys ---------------------------------------------------------------------------
 
@@ -296,7 +292,8 @@ unit_vector = sa.Table(
     sa.Column("position", sa.BigInteger, nullable=False),
     # Keyed digest of the unit's text: the same text is embedded once.
     sa.Column("text_digest", sa.LargeBinary, nullable=False),
-    sa.Column("embedding", Vector(EMBEDDING_DIMENSIONS), nullable=False),
+    # As many numbers as the model gives.
+    sa.Column("embedding", HALFVEC, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "unit_id", "model_digest"),
     sa.ForeignKeyConstraint(["tenant"], ["tenant.tenant"], name="unit_vector_of_tenant"),
     # Erased with the key, and never stored without it, whoever comes first.

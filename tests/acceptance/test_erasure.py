@@ -172,7 +172,7 @@ def secrets_of(running: RunningPlane, event_ids: Sequence[str]) -> dict[str, byt
             """
             SELECT 'key of ' || event_id, wrapped_key FROM event_key WHERE event_id = ANY (%(ids)s)
             UNION ALL
-            SELECT 'vector of ' || unit_id, substr(vector_send(embedding), 5) FROM unit_vector
+            SELECT 'vector of ' || unit_id, substr(halfvec_send(embedding), 5) FROM unit_vector
             WHERE unit_id = ANY (%(ids)s)""",
             {"ids": list(event_ids)},
         ).fetchall()
@@ -183,7 +183,7 @@ def secrets_of(running: RunningPlane, event_ids: Sequence[str]) -> dict[str, byt
 
 
 def swapped(numbers: bytes) -> bytes:
-    return b"".join(numbers[at : at + 4][::-1] for at in range(0, 64, 4))
+    return b"".join(numbers[at : at + 2][::-1] for at in range(0, 64, 2))
 
 
 def recalled(running: RunningPlane) -> dict[str, bytes]:

@@ -131,9 +131,45 @@ async def test_another_models_vectors_are_left_alone_and_not_used(db):
     assert [model for _, model in await vectors(db)] == ["words:1", "words:2"] * 3
 
 
-async def test_a_model_whose_vectors_do_not_fit_is_refused(db):
+async def test_a_swapped_model_is_indexed_beside_the_old_one_whatever_its_dimensions(db):
+    """Incident O21: a model with as many dimensions and another space, then one with others."""
+    ids = await emit(db, *TALK[:3])
+    first = WordEmbedder(model_digest="a", dimensions=8)
+    for model, dimensions in (("a", 8), ("b", 8), ("c", 16), ("a", 8)):
+        embedder = WordEmbedder(model_digest=model, dimensions=dimensions)
+        async with Kept(db, embedder) as kept:
+            await kept.ask("vase", 3)
+            await until_embedded(kept.keeper, 3)
+            proposal = await kept.ask("The chair stands in the hall.", 3)
+            if model == "a":
+                first = embedder
+
+        assert (route(proposal, "dense").state, route(proposal, "dense").count) == ("ok", 3)
+        assert set(found(proposal)) == set(ids)
+
+    # The first model's vectors were left in place: nothing was made anew for it.
+    assert not any("stands" in text for text in first.embedded[:-1])
+    assert [model for _, model in await vectors(db)] == ["a", "b", "c"] * 3
+
+
+async def test_a_model_that_gives_other_vectors_than_it_says_is_a_mismatch_and_words_still_find(db):
+    class Lying(WordEmbedder):
+        def embed(self, texts):
+            return super().embed(texts)[:, :5]
+
+    ids = await emit(db, *TALK[:3])
+    async with Kept(db, Lying()) as kept:
+        with pytest.raises(ModelMismatch):
+            await kept.keeper.embedding.questions(["lamp"])
+        proposal = await kept.ask("lamp", 3)
+
+    assert route(proposal, "dense").state == "failed"
+    assert set(found(proposal)) == set(ids)
+
+
+async def test_a_model_with_more_dimensions_than_can_be_stored_is_refused(db):
     with pytest.raises(ModelMismatch):
-        Keeper(db, embedder=WordEmbedder(dimensions=100))
+        Keeper(db, embedder=WordEmbedder(dimensions=16_001))
 
 
 async def test_after_an_erasure_neither_words_nor_vectors_of_the_erased_are_left(db, owner_engine):
@@ -193,7 +229,7 @@ async def test_a_large_tenant_finds_the_same_and_scores_it_from_the_stored_vecto
         return {c.unit_id: h.score_ppm for c in proposal.candidates for h in c.hits if h.route == "dense"}
 
     # The lowest, which scores are stretched from, is known to a byte's precision.
-    assert dense(large) == pytest.approx(dense(small), abs=5_000)
+    assert {unit: dense(large)[unit] for unit in dense(small)} == pytest.approx(dense(small), abs=5_000)
     assert route(large, "dense").state == "ok"
     assert len(found(older)) <= 3
 

@@ -325,9 +325,9 @@ def test_a_proposal_survives_the_wire(drafts, text):
 
 
 def test_a_request_survives_the_wire():
-    data = encode_propose(tenant="acme", question=question("Où?"), view=view(3))
+    data = encode_propose(tenant="acme", questions=[question("Où?")], view=view(3))
 
-    assert decode_request(data).contents() == (question("Où?"), view(3))
+    assert decode_request(data).contents() == ([question("Où?")], view(3))
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_a_request_survives_the_wire():
     ],
 )
 def test_a_request_that_is_not_exactly_one_is_refused_and_says_where(change, field):
-    sent = json.loads(encode_propose(tenant="acme", question=question("?"), view=view(3))) | change
+    sent = json.loads(encode_propose(tenant="acme", questions=[question("?")], view=view(3))) | change
 
     with pytest.raises(BadRequest, match=field):
         decode_request(json.dumps(sent).encode())

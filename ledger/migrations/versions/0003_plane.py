@@ -13,6 +13,7 @@ branch_labels = None
 depends_on = None
 
 _SCRIPTS: Final[tuple[str, ...]] = (
+    "0003_discovery.sql",
     "0003_log.sql",
     "0003_projection.sql",
     "0003_tenants.sql",
