@@ -6,6 +6,7 @@ Each ranks every turn of a history, ties by place. None was tuned to any set.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -38,6 +39,8 @@ def said(history: History) -> list[str]:
 
 def bm25_scores(history: History) -> Matrix:
     """Return Lucene's BM25 with usual parameters: English stop words, Snowball stems, single turns."""
+    # It sets its own logger to say everything.
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
     stemmer = snowballstemmer.stemmer("english")
 
     def tokens(texts: list[str]) -> list[list[str]]:

@@ -43,6 +43,8 @@ APPENDS_WAITING_BYTES_MAX: Final = 4 * APPEND_BYTES_MAX
 
 RECALLS_AT_ONCE_MAX: Final = 64
 """Recalls of one tenant that are stored in one transaction; as many wait as appends may."""
+SUPPOSED_TRAILS_MAX: Final = 50
+"""Answers that are asked again on one page of what a retraction would change: appends wait meanwhile."""
 
 CONTRACT_NAMES_MAX: Final = 64
 """Places in a relation contract's authority, names in one place, and rules of supersession."""
@@ -136,6 +138,8 @@ LISTED_VALUES_MAX: Final = 1_000
 """Values or occurrences that one resolution lists; it counts all."""
 CASES_BYTES_MAX: Final = 67_108_864
 """Bytes of one file of conformance cases."""
+BUDGETS_MAX: Final = 8
+"""Budgets of tokens that one evaluation packs each question under."""
 EVALUATION_BYTES_MAX: Final = 536_870_912
 """Bytes of one file of a public data set, unpacked; LongMemEval's largest has 280 MB."""
 WAIT_DEFAULT_MS: Final = 5_000
@@ -152,6 +156,12 @@ CLOSURE_EVENTS_MAX: Final = 64
 """Events in the closure of one unit."""
 BUDGET_DEFAULT_TOKENS: Final = 2_048
 BUDGET_TOKENS_MAX: Final = 200_000
+BUDGET_BYTES_MAX: Final = 4_000_000
+"""Bytes of evidence that may be asked for, where a question bounds them beside its tokens."""
+CHAT_CONTEXT_BYTES: Final = 29_400
+"""The ceiling of a whole context of chat lines under which published figures were measured."""
+LONG_CONTEXT_BYTES: Final = 60_000
+"""The same of long messages."""
 
 # --- measured runs ---------------------------------------------------------------------------
 RESAMPLES_DEFAULT: Final = 5_000
@@ -201,6 +211,7 @@ assert JSON_PARTS_MAX < JSON_CHECKS_MAX
 assert SCHEMA_PARTS_MAX < JSON_CHECKS_MAX
 assert UNIT_CHARACTERS_MAX < NUMBER_CHARACTERS_MAX
 assert BUDGET_DEFAULT_TOKENS <= BUDGET_TOKENS_MAX
+assert CHAT_CONTEXT_BYTES < LONG_CONTEXT_BYTES <= BUDGET_BYTES_MAX
 assert WAIT_DEFAULT_MS <= WAIT_MS_MAX
 # A key that is read whole shows every line that its claims made.
 assert LISTED_CLAIMS_MAX <= LISTED_VALUES_MAX

@@ -1,0 +1,112 @@
+"""The command `eval`: a public data set through the real plane, scored after it is sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contracts.errors import BadRequest
+from contracts.limits import BUDGET_TOKENS_MAX, BUDGETS_MAX
+from echoplane._cli_options import print_line, run, settings_for
+from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
+from echoplane._session import with_plane
+from echoplane._settings import Settings
+from echoplane._state import Role
+
+if TYPE_CHECKING:
+    from echoplane._evaluation import Evaluated, Wanted
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("eval")(evaluate)
+
+
+def evaluate(
+    data_set: Annotated[str, typer.Argument(metavar="SET", help="locomo, beam or longmemeval.")],
+    path: Annotated[Path, typer.Argument(help="The published file, or the folder of its files.")],
+    *,
+    out: Annotated[Path, typer.Option("--out", help="Folder that the bundle is written to.")],
+    arms: Annotated[
+        str, typer.Option("--arms", help="Of echoplane, plain, bm25, dense, rrf, recent, full; or every.")
+    ] = "echoplane,plain",
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", help="A route to leave out, in an arm of its own; or every."),
+    ] = None,
+    budget: Annotated[
+        list[int] | None, typer.Option("--budget", min=1, max=BUDGET_TOKENS_MAX, help="Tokens of a context.")
+    ] = None,
+    ranking: Annotated[
+        list[str] | None, typer.Option("--ranking", help="ARM=FILE: what another system ranked.")
+    ] = None,
+    yardstick_ranking: Annotated[
+        Path | None, typer.Option("--yardstick-ranking", help="The same, for the arm yardstick.")
+    ] = None,
+    contexts_of_all: Annotated[
+        bool, typer.Option("--contexts-of-all", help="Pack contexts for arms that lack a route, too.")
+    ] = False,
+    vectors: Annotated[
+        Path | None, typer.Option("--vectors", help="Folder that keeps the vectors of the dense arms.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", help="Where the histories are kept; else OUT/plane, and found again."),
+    ] = None,
+) -> int:
+    """Measure retrieval and contexts on a public set. Exit 1 if an event could not be projected."""
+    # It brings the whole plane, which no other command waits for before it starts.
+    from echoplane import _evaluation, _evaluation_arms  # noqa: PLC0415 -- see above
+
+    files = _files([*(ranking or []), *([f"yardstick={yardstick_ranking}"] if yardstick_ranking else [])])
+    wanted = _evaluation.Wanted(
+        data_set=_evaluation.data_set_named(data_set),
+        path=path,
+        out=out,
+        arms=(*_evaluation_arms.arms_named(arms, without or []), *files),
+        budgets=_budgets(budget) or _evaluation.BUDGETS,
+        rankings=files,
+        vectors=vectors,
+        contexts_of_all=contexts_of_all,
+    )
+    evaluated = run(_run(settings_for(data_dir or out / "plane"), wanted))
+    _print(evaluated, wanted)
+    return EXIT_VERDICT_FALSE if evaluated.recorded.get("projection_failures") else EXIT_OK
+
+
+async def _run(settings: Settings, wanted: Wanted) -> Evaluated:
+    async with with_plane(settings, Role.WORKER, Role.DISCOVERY) as plane:
+        from echoplane._evaluation import evaluate  # noqa: PLC0415 -- loaded while the plane starts
+
+        await plane.wait_discovery()
+        return await evaluate(plane, wanted, say=print_line)
+
+
+def _files(named: Sequence[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for one in named:
+        name, equals, path = one.partition("=")
+        if not (name and equals and path) or name in found:
+            raise BadRequest(field="--ranking", reason="is ARM=FILE, each arm once")
+        found[name] = Path(path)
+    return found
+
+
+def _budgets(given: Sequence[int] | None) -> tuple[int, ...]:
+    budgets = tuple(dict.fromkeys(given or ()))
+    if len(budgets) > BUDGETS_MAX:
+        raise BadRequest(field="--budget", reason=f"at most {BUDGETS_MAX}")
+    return budgets
+
+
+def _print(evaluated: Evaluated, wanted: Wanted) -> None:
+    """Print a line an arm, and three of summary at the end."""
+    from echoplane import _evaluation_report as report  # noqa: PLC0415 -- as above
+
+    for line in report.table(evaluated.measures, wanted.budgets):
+        print_line(line)
+    for line in report.summary(evaluated, wanted):
+        print_line(line)

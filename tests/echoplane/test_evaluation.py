@@ -1,0 +1,195 @@
+"""A public set through the plane: sealed before gold, blind to gold, and gone on with after a cut."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from audit import check_bundle
+from contracts.errors import BadRequest, RunRefused
+from echoplane._evaluation import BUDGETS, Wanted, data_set_named, evaluate
+from echoplane._evaluation_arms import arms_named
+from echoplane._evaluation_report import summary, table
+from ledger.log import list_tenants
+from ledger.write import fold
+from projection import RuleProjector
+
+OWN = Path(__file__).resolve().parents[1] / "data" / "evaluation_own.json"
+GOLD_FIELDS = {"answer", "adversarial_answer", "evidence", "category"}
+
+
+@pytest.fixture
+async def folding(plane, discovery):
+    """A worker beside the run, until nothing asks any more."""
+    ended = asyncio.Event()
+
+    async def work():
+        while not ended.is_set():
+            for tenant in await list_tenants(plane.database):
+                await fold(plane.database, tenant, RuleProjector(), events_max=100)
+            await asyncio.sleep(0.02)
+
+    task = asyncio.create_task(work())
+    yield
+    ended.set()
+    await task
+
+
+@pytest.fixture
+def wanted(tmp_path):
+    return Wanted(
+        data_set=data_set_named("locomo"),
+        path=OWN,
+        out=tmp_path / "out",
+        arms=arms_named("echoplane,plain,bm25,recent,full", ["lexical"]),
+        budgets=BUDGETS,
+        rankings={},
+        vectors=None,
+        contexts_of_all=False,
+    )
+
+
+async def run(plane, wanted):
+    said = []
+    evaluated = await evaluate(plane, wanted, say=said.append)
+    return evaluated, (evaluated.bundle / "predictions.jsonl").read_bytes(), said
+
+
+def values(evaluated, arm, name):
+    return next(one for one in evaluated.measures if (one.formula.arm, one.formula.name) == (arm, name))
+
+
+async def test_a_run_is_sealed_scored_and_can_be_checked_by_whoever_has_its_bundle(plane, wanted, folding):
+    evaluated, _, said = await run(plane, wanted)
+
+    assert check_bundle(evaluated.bundle, data=OWN).problems == ()
+    assert [line for line in said if line.startswith("sealed")] == [
+        f"sealed {evaluated.sealed}; gold is opened now"
+    ]
+    # Three of five questions can be scored: one has no evidence, one is reported apart.
+    hit = values(evaluated, "echoplane", "hit@10")
+    assert (hit.n, hit.value) == (3, 1.0)
+    assert values(evaluated, "echoplane", "whole-gold.b2048").value == 1.0
+    assert values(evaluated, "echoplane", "failed").value == 0
+    assert values(evaluated, "full", "hit@10").value is None
+    assert values(evaluated, "full", "turn-recall.b768").value == 1.0
+    assert values(evaluated, "echoplane-without-lexical", "whole-gold.b2048").value is None
+    assert evaluated.recorded["projection_failures"] == 0
+    *_, last = summary(evaluated, wanted)
+    assert last.startswith("context hit/turn recall/whole gold at tokens 768:")
+    assert any(line.startswith("bm25") for line in table(evaluated.measures, BUDGETS))
+
+
+async def test_no_gold_and_no_public_id_reaches_what_is_predicted(plane, wanted, folding, tmp_path):
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(shuffled(json.loads(OWN.read_text()))))
+
+    _, predicted, _ = await run(plane, wanted)
+    _, blind, _ = await run(plane, replace(wanted, path=other, out=tmp_path / "blind"))
+
+    assert predicted == blind
+    assert b"h0t5" in predicted
+
+
+def shuffled(document):
+    """The same talk and questions; all that is gold is noise, and ids are other ones."""
+    chance = random.Random(5)  # noqa: S311 - a test's
+    [sample] = document
+    turns = [turn for held in sample["conversation"].values() if isinstance(held, list) for turn in held]
+    ids = [turn["dia_id"] for turn in turns]
+    chance.shuffle(ids)
+    for turn, dia_id in zip(turns, ids, strict=True):
+        turn["dia_id"] = dia_id
+    noise = lambda: "".join(chance.choices("abcdefgh :;", k=40))  # noqa: E731 - said once
+    for item in sample["qa"]:
+        assert GOLD_FIELDS & item.keys()
+        for field in GOLD_FIELDS & item.keys():
+            item[field] = [noise()] if field == "evidence" else noise()
+    for name in ("sample_id", "observation", "session_summary"):
+        sample[name] = noise()
+    return document
+
+
+async def test_a_run_that_was_cut_off_asks_only_what_it_has_not_asked(plane, wanted, folding, monkeypatch):
+    asked = []
+    whole = type(plane.path).ask
+
+    async def ask(self, tenant, question, request, *, wait_ms):
+        asked.append(question.text)
+        if len(asked) == 3:
+            raise asyncio.CancelledError
+        return await whole(self, tenant, question, request, wait_ms=wait_ms)
+
+    monkeypatch.setattr(type(plane.path), "ask", ask)
+    with pytest.raises(asyncio.CancelledError):
+        await run(plane, wanted)
+    with (wanted.out / "locomo.work" / "predictions.jsonl").open("ab") as file:
+        file.write(b'{"question": "h0q9')
+
+    evaluated, _, _ = await run(plane, wanted)
+
+    # Two were answered before, the third was asked again.
+    assert len(asked) == 3 + 3
+    assert check_bundle(evaluated.bundle, data=OWN).problems == ()
+    assert (evaluated.bundle / "lost.jsonl").read_bytes().count(b"\n") == 1
+
+
+async def test_a_run_in_the_folder_of_another_one_is_refused(plane, wanted, folding, monkeypatch):
+    async def ask(self, tenant, question, request, *, wait_ms):
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(plane.path), "ask", ask)
+        with pytest.raises(asyncio.CancelledError):
+            await run(plane, wanted)
+
+    with pytest.raises(RunRefused):
+        await run(plane, replace(wanted, arms=("echoplane",)))
+
+
+async def test_a_question_that_fails_is_zero_and_stays_in_the_denominator(
+    plane, wanted, folding, monkeypatch
+):
+    whole = type(plane.path).ask
+
+    async def ask(self, tenant, question, request, *, wait_ms):
+        if question.text.startswith("Where"):
+            raise BadRequest(field="question", reason="is made to fail")
+        return await whole(self, tenant, question, request, wait_ms=wait_ms)
+
+    monkeypatch.setattr(type(plane.path), "ask", ask)
+    evaluated, _, _ = await run(plane, replace(wanted, arms=("echoplane",)))
+
+    hit = values(evaluated, "echoplane", "hit@10")
+    assert (hit.n, hit.value) == (3, pytest.approx(2 / 3))
+    assert values(evaluated, "echoplane", "whole-gold.b768").n == 3
+    assert values(evaluated, "echoplane", "failed").value == 1
+
+
+async def test_a_ranking_of_another_system_is_an_arm_beside_ours(plane, wanted, folding, tmp_path):
+    file = tmp_path / "theirs.jsonl"
+    lines = [{"history": 0, "question": question, "ranked": [0, 5]} for question in (0, 1)]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    evaluated, _, _ = await run(
+        plane, replace(wanted, arms=("echoplane", "yardstick"), rankings={"yardstick": file})
+    )
+
+    assert values(evaluated, "yardstick", "hit@10").value == pytest.approx(1 / 3)
+    assert values(evaluated, "yardstick", "failed").value == 3
+    assert values(evaluated, "echoplane", "hit@10.mcnemar.yardstick").n == 3
+    assert values(evaluated, "echoplane", "whole-gold.b768.less.yardstick.histories").n == 3
+
+
+@pytest.mark.parametrize(
+    ("arms", "routes", "field"),
+    [("nothing", [], "--arms"), ("plain", [], "--arms"), ("echoplane", ["nothing"], "--without")],
+)
+def test_an_arm_that_there_is_not_is_refused(arms, routes, field):
+    with pytest.raises(BadRequest, match=field):
+        arms_named(arms, routes)
