@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
-from ledger._arrays import binaries, instants, numbers, texts, truths
+from ledger._arrays import binaries, binaries_text, instants, numbers, texts, truths
 from ledger._cells import cell_seal
 from ledger._claims import ACTING, row_of, state_start
 from ledger._intervals import bound
@@ -75,7 +75,7 @@ class Rows:
         """Return what writes claims, sealed, while more of them are made."""
         return ClaimStream(self)
 
-    def claim_values(self, claims: Sequence[Claim]) -> dict[str, str | int]:
+    def claim_values(self, claims: Sequence[Claim]) -> dict[str, str | int | bytes]:
         """Return the parameters of a statement that writes claims."""
         rows = [row_of(claim, tenant=self.keys.tenant, keys=self.keys) for claim in claims]
         return {
@@ -93,7 +93,7 @@ class Rows:
             "starts": numbers(map(state_start, claims)),
         }
 
-    async def write_claims(self, values: Mapping[str, str | int]) -> None:
+    async def write_claims(self, values: Mapping[str, str | int | bytes]) -> None:
         """Write claims by what `claim_values` returned."""
         await self._execute(_CLAIMS, **values)
 
@@ -161,14 +161,14 @@ class Rows:
                 known_to=numbers(cell.known_to for _, cell in cells),
                 states=texts(cell.segment.state for _, cell in cells),
                 # An array of arrays could not be told apart again: each is a literal within one.
-                claims=texts(binaries(map(bytes.fromhex, cell.segment.claims)) for _, cell in cells),
+                claims=texts(binaries_text(map(bytes.fromhex, cell.segment.claims)) for _, cell in cells),
                 seals=binaries(self._seal(line, cell) for line, cell in cells),
             )
 
     def _seal(self, line: Line, cell: Cell) -> bytes:
         return cell_seal(self.keys, self.epoch, (line.entity, line.relation), line.part, cell)
 
-    async def _execute(self, statement: sa.TextClause, **values: str | int) -> sa.CursorResult[Any]:
+    async def _execute(self, statement: sa.TextClause, **values: str | int | bytes) -> sa.CursorResult[Any]:
         return await self.conn.execute(statement, {"tenant": self.keys.tenant, **values})
 
 

@@ -16,7 +16,7 @@ from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.limits import FOLD_LEASE_SECONDS
 from ledger import log
-from ledger._arrays import binaries, instants, numbers, texts
+from ledger._arrays import binaries, binaries_text, instants, numbers, texts
 from ledger._canonical import canonical, parse
 from ledger._drafts import draft_bytes, draft_of
 from ledger._lease import begin_fold
@@ -93,21 +93,24 @@ async def test_arrays_are_read_as_they_were_meant(db):
     odd = ['a"b', "c\\d", "", "{e}", "NULL", "f,g", " h ", "é\u2028"]
     query = (
         "SELECT CAST(:texts AS text[]), CAST(:numbers AS bigint[]), CAST(:binaries AS bytea[]), "
-        "CAST(:instants AS timestamptz[]), CAST(:none AS text[])"
+        "CAST(:instants AS timestamptz[]), CAST(:none AS text[]), CAST(:nothing AS bytea[]), "
+        "CAST(:literal AS bytea[])"
     )
     times = [None, datetime(1, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)]
+    held = [b"", None, bytes(range(256))]
     async with db.snapshot("acme") as conn:
         row = (
             await conn.execute(
                 sa.text(query),
                 {
                     "texts": texts(odd), "numbers": numbers([1, None, -(2**62)]), "none": texts([]),
-                    "binaries": binaries([b"", None, bytes(range(256))]), "instants": instants(times),
+                    "binaries": binaries(held), "instants": instants(times), "nothing": binaries([]),
+                    "literal": binaries_text(held),
                 },
             )
         ).one()  # fmt: skip
 
-    assert list(row) == [odd, [1, None, -(2**62)], [b"", None, bytes(range(256))], times, []]
+    assert list(row) == [odd, [1, None, -(2**62)], held, times, [], [], held]
 
 
 def reading(number: int, *, claims: int) -> EventDraft:
