@@ -236,7 +236,8 @@ class Path:
                 view,
                 resolutions=resolutions,
                 answer_keys=[(key.entity, key.relation) for key in wanted if key.named],
-                candidates=proposal.candidates,
+                # What is derived stands on resolved states alone: candidates could add nothing to it.
+                candidates=() if isinstance(derivation, Derived) else proposal.candidates,
                 plan=proposal.plan,
                 standing=() if derivation is None else claims_of(derivation),
             )
