@@ -17,8 +17,10 @@ from audit._gates import GatePlace, GateRunner, code_now, register_gate, run_gat
 from audit._gold_lines import as_word, gold_lines
 from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
 from audit._replay import replay
+from audit._retracted import if_retracted
 from audit._sets import DATA_SETS, DataSet
 from audit._superiority import Claim, superiority
+from audit._today import replay_today
 
 __all__ = [
     "BASELINES",
@@ -45,11 +47,13 @@ __all__ = [
     "content_digests",
     "data_digests",
     "gold_lines",
+    "if_retracted",
     "measure",
     "pack_plainly",
     "read_gate_file",
     "register_gate",
     "replay",
+    "replay_today",
     "run_gate",
     "said",
     "superiority",

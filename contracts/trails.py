@@ -92,3 +92,48 @@ class ReplayReport:
     replayed_hash: str | None
     differences: tuple[str, ...]
     erased_event_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TodayReport:
+    """
+    What today's logic says to a stored question, from what was known then.
+
+    `then` is None where the epoch of then was dropped; `is_same` compares with the stored digest all the
+    same. `differences` are sentences for a person.
+    """
+
+    context_hash: str
+    epoch_then: int
+    epoch_now: int
+    then: str | None
+    now: str
+    is_same: bool
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerChange:
+    """One answer that used an event, with and without it; `changes` None where it cannot be answered now."""
+
+    trail_id: str
+    context_hash: str
+    changes: bool | None
+    before: str
+    after: str
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retraction:
+    """
+    What the retraction of an event would change: keys first, then answers that used it.
+
+    `erased_count` answers used it and are erased; `next_number` begins the next page of answers.
+    """
+
+    event_id: str
+    keys: tuple[str, ...]
+    answers: tuple[AnswerChange, ...]
+    erased_count: int
+    next_number: int | None

@@ -43,6 +43,7 @@ from ledger._poison import DeadLetter, Skipped, bury, dead_letters, error_name, 
 from ledger._registrations import CONTRACT
 from ledger._registry import ContractReceipt, contracts_at, register_contract, store_contract
 from ledger._rows import Rows
+from ledger._supposing import Supposed, keys_of_event, supposing
 from ledger._tenants import tenant_keys
 from ledger._verify_claims import ClaimsReport, verify_claims
 from ledger._world import Reader
@@ -56,15 +57,18 @@ __all__ = [
     "DeadLetter",
     "FoldReport",
     "Skipped",
+    "Supposed",
     "begin_epoch",
     "dead_letters",
     "drop_epoch",
     "end_overdue_folds",
     "fold",
+    "keys_of_event",
     "ledger_digest",
     "register_contract",
     "retry_event",
     "skip_event",
+    "supposing",
     "verify_claims",
 ]
 
