@@ -120,6 +120,7 @@ class Deferred:
 
     closure_id: str
     cost_tokens: int
+    cost_bytes: int
     required: bool
 
 
@@ -131,7 +132,8 @@ class ContextPack:
     `content_hash` covers rendered lines and resolutions; `context_hash` covers those with
     question, plan, budget, view, candidates, admitted and deferred. `form` is the canonical JSON
     (RFC 8785) that `context_hash` is the digest of: it holds keyed digests where a reader sees
-    text. `tokens` is what `counter` says of the rendered lines and their line ends.
+    text. `tokens` is what `counter` says of the rendered lines and their line ends, `bytes_` what they
+    take in UTF-8.
     """
 
     lines: tuple[Line, ...]
@@ -139,6 +141,8 @@ class ContextPack:
     deferred: tuple[Deferred, ...]
     tokens: int
     budget_tokens: int
+    bytes_: int
+    budget_bytes: int | None
     counter: str
     content_hash: str
     context_hash: str

@@ -171,6 +171,18 @@ BUNDLE_ROWS_MAX: Final = 1_000_000
 BUNDLE_LINE_BYTES_MAX: Final = 1_048_576
 """Bytes of one line of it."""
 
+# --- discovery -------------------------------------------------------------------------------
+DISCOVERIES_MAX: Final = 16
+"""Discovery processes of one plane, among which tenants are shared out."""
+ENDPOINT_BATCH_TEXTS_MAX: Final = 32
+"""Texts in one request to an endpoint of embeddings."""
+ENDPOINT_TEXT_CHARACTERS_MAX: Final = 8_000
+"""Characters of a text that are sent to it; what is past them is not seen."""
+ENDPOINT_ATTEMPTS_MAX: Final = 4
+"""Times that it is asked the same when it is busy or gone."""
+ENDPOINT_ANSWER_BYTES_MAX: Final = 33_554_432
+"""Bytes of one answer of it."""
+
 # --- fold ------------------------------------------------------------------------------------
 FOLD_EVENTS_MAX: Final = 2_000
 """Events folded in one transaction; a longer backlog takes several."""

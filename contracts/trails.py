@@ -15,11 +15,17 @@ from contracts.views import View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question with its options: with a pinned view and a proposal it determines the answer."""
+    """
+    A question with its options: with a pinned view and a proposal it determines the answer.
+
+    `budget_bytes` bounds the rendered context beside its tokens; None where only tokens count, as in
+    every question that was stored before bytes could be bounded.
+    """
 
     text: str
     budget_tokens: int
     disclose_conflicts: bool
+    budget_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

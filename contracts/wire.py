@@ -151,6 +151,7 @@ class DeferredAnswer(Wire):
 
     closure: str
     cost_tokens: int
+    cost_bytes: int
     required: bool
 
 
@@ -161,6 +162,8 @@ class ContextAnswer(Wire):
     content_hash: str
     tokens: int
     budget: int
+    bytes: int
+    budget_bytes: int | None
     lines: list[LineAnswer]
     admitted: list[str]
     deferred: list[DeferredAnswer]
@@ -232,6 +235,7 @@ class AskRequest(Wire):
     min_commit: int | None = Field(default=None, ge=0)
     view: str | None = None
     budget: int = Field(default=limits.BUDGET_DEFAULT_TOKENS, ge=1, le=limits.BUDGET_TOKENS_MAX)
+    budget_bytes: int | None = Field(default=None, ge=1, le=limits.BUDGET_BYTES_MAX)
     disclose_conflicts: bool = False
 
 

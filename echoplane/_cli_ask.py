@@ -14,6 +14,7 @@ from contracts.views import ViewRequest
 from contracts.wire import AskAnswer, ReplayAnswer
 from echoplane._cli_options import (
     Budget,
+    BudgetBytes,
     DataDir,
     Disclose,
     GenerationOption,
@@ -52,6 +53,7 @@ def ask(
     min_commit: MinCommit = None,
     view: ViewName = None,
     budget: Budget = limits.BUDGET_DEFAULT_TOKENS,
+    budget_bytes: BudgetBytes = None,
     disclose_conflicts: Disclose = False,
     data_dir: DataDir = None,
     json: Json = False,
@@ -59,7 +61,12 @@ def ask(
     """Answer a question from resolved state, or hand out the evidence."""
     request = read_view(valid_at=valid_at, known_at=known_at, generation=generation, min_commit=min_commit)
     text = read_question(question, field="QUESTION")
-    asked = Question(text=text, budget_tokens=budget, disclose_conflicts=disclose_conflicts)
+    asked = Question(
+        text=text,
+        budget_tokens=budget,
+        budget_bytes=budget_bytes,
+        disclose_conflicts=disclose_conflicts,
+    )
     answer = run(_ask(settings_for(data_dir), read_tenant(tenant), asked, view, request))
     if json:
         print_json(answer)

@@ -49,6 +49,12 @@ Budget = Annotated[
     int,
     typer.Option("--budget", min=1, max=limits.BUDGET_TOKENS_MAX, help="Tokens that the evidence may take."),
 ]
+BudgetBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--budget-bytes", min=1, max=limits.BUDGET_BYTES_MAX, help="Bytes that it may take beside; else any."
+    ),
+]
 Disclose = Annotated[
     bool, typer.Option("--disclose-conflicts", help="Name the rival values of a conflict in the answer.")
 ]

@@ -126,7 +126,10 @@ def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
         answer = await plane.ask(
             tenant,
             Question(
-                text=body.question, budget_tokens=body.budget, disclose_conflicts=body.disclose_conflicts
+                text=body.question,
+                budget_tokens=body.budget,
+                budget_bytes=body.budget_bytes,
+                disclose_conflicts=body.disclose_conflicts,
             ),
             await named(plane, tenant, body.view, view),
         )

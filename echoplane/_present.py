@@ -107,6 +107,8 @@ def context_answer(pack: ContextPack) -> ContextAnswer:
         content_hash=pack.content_hash,
         tokens=pack.tokens,
         budget=pack.budget_tokens,
+        bytes=pack.bytes_,
+        budget_bytes=pack.budget_bytes,
         lines=[
             LineAnswer(
                 id=line.line_id,
@@ -120,7 +122,10 @@ def context_answer(pack: ContextPack) -> ContextAnswer:
         admitted=list(pack.admitted),
         deferred=[
             DeferredAnswer(
-                closure=deferred.closure_id, cost_tokens=deferred.cost_tokens, required=deferred.required
+                closure=deferred.closure_id,
+                cost_tokens=deferred.cost_tokens,
+                cost_bytes=deferred.cost_bytes,
+                required=deferred.required,
             )
             for deferred in pack.deferred
         ],

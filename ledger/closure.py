@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -25,6 +26,7 @@ from contracts.proposals import Candidate, Operation, Plan
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.views import View
 from ledger._claims import NO_KEY, canonical, sealed_bytes
+from ledger._decide import State
 from ledger._deciding import Decided, decide
 from ledger._keys import TenantKeys
 from ledger._marks import Marked, worst
@@ -42,8 +44,8 @@ EXCLUDED_MAX: Final = 8
 """Events shown of what the answer superseded, of what was withdrawn, and of open disputes; the newest."""
 _REQUIRED_PPM: Final = 1_000_000
 
-# What carries, what it superseded, what was withdrawn and by what: one closure holds it.
-assert CARRYING_MAX + 3 * EXCLUDED_MAX <= CLOSURE_EVENTS_MAX
+# What carries, what it superseded, what has ended, what was withdrawn and by what: one closure holds it.
+assert CARRYING_MAX + 4 * EXCLUDED_MAX <= CLOSURE_EVENTS_MAX
 
 _WITHOUT_LINKS: Final = frozenset({Operation.SUMMARY})
 
@@ -91,6 +93,8 @@ async def close(
     ]
     required += _chunks(["standing"], [claim.event_id for claim in standing])
     optional = _optional(candidates, events, claims, decided, links=plan.operation not in _WITHOUT_LINKS)
+    if plan.operation == Operation.SUMMARY:
+        optional = _spread(optional, events)
     members = {member for closure in (*required, *optional) for member in closure.members}
     events |= await _events(reader, members - events.keys())
     if lost := members - events.keys():
@@ -140,7 +144,7 @@ async def _events(reader: Reader, event_ids: Iterable[str]) -> dict[str, Event]:
 def _required(resolution: KeyResolution, decided: Decided) -> list[Closure]:
     """Return what an answer stands on: closures that are all admitted, or the answer abstains."""
     groups = [_shown(claims) for claims in _carrying(resolution, decided)]
-    excluded = [*_superseded(resolution), *_withdrawn(resolution, decided)]
+    excluded = [*_superseded(resolution), *_ended(resolution, decided), *_withdrawn(resolution, decided)]
     excluded += resolution.disputes[-EXCLUDED_MAX:]
     members: list[str] = []
     for group in (*groups, excluded):
@@ -202,6 +206,23 @@ def _superseded(resolution: KeyResolution) -> list[Claim]:
     return found[-EXCLUDED_MAX:]
 
 
+def _ended(resolution: KeyResolution, decided: Decided) -> list[Claim]:
+    """Return what ended single values of several: the other side of "does she still have a dog?"."""
+    match resolution.resolution:
+        case ResolvedSet():
+            verdict = decided.verdict((resolution.entity, resolution.relation))
+            found = [
+                entry.claim
+                for _, line in verdict.lines
+                if line.state == State.ENDED
+                for side in line.sides
+                for entry in side.carriers
+            ]
+            return sorted(found, key=lambda claim: claim.position)[-EXCLUDED_MAX:]
+        case _:
+            return []
+
+
 def _withdrawn(resolution: KeyResolution, decided: Decided) -> list[Claim]:
     """Return claims that would cover the instant but were withdrawn, and what withdrew them."""
     found = decided.verdict((resolution.entity, resolution.relation))
@@ -242,6 +263,17 @@ def _optional(
         if known is None or known.utility_ppm < closure.utility_ppm:
             best[closure.closure_id] = closure
     return list(best.values())
+
+
+def _spread(closures: Sequence[Closure], events: dict[str, Event]) -> list[Closure]:
+    """Let a summary cover its sessions: of each the second best unit counts half, the third a third."""
+    told: dict[str, int] = defaultdict(int)
+    spread = []
+    for closure in sorted(closures, key=lambda closure: (-closure.utility_ppm, closure.closure_id)):
+        stream = events[closure.members[0]].draft.stream
+        told[stream] += 1
+        spread.append(replace(closure, utility_ppm=closure.utility_ppm // told[stream]))
+    return spread
 
 
 def _linked(claims: Sequence[Claim], decided: Decided) -> Iterable[str]:

@@ -59,6 +59,8 @@ def context_form(
             "digest": digests.of_tenant(canonical(["question", question.text])),
             "budget_tokens": question.budget_tokens,
             "disclose_conflicts": question.disclose_conflicts,
+            # Where no bytes are bounded, the form is what it was before they could be.
+            **({} if question.budget_bytes is None else {"budget_bytes": question.budget_bytes}),
         },
         # A plan holds words of the question.
         "plan": {
@@ -82,6 +84,7 @@ def context_form(
             {
                 "closure": _closure(each.closure_id, digests),
                 "cost_tokens": each.cost_tokens,
+                **({} if question.budget_bytes is None else {"cost_bytes": each.cost_bytes}),
                 "required": each.required,
             }
             for each in deferred

@@ -13,7 +13,7 @@ from contracts.times import format_instant
 from contracts.trails import Question
 from contracts.views import View
 from packing._canonical import canonical, digest
-from packing._choose import Choice, choose
+from packing._choose import Choice, Size, choose
 from packing._form import content_form, context_form
 from packing._render import line_id, render_line, shown
 from packing._seal import seal
@@ -45,10 +45,10 @@ def pack(
     """
     evidence = _checked(closures)
     rendered = {each.event_id: render_line(shown(each)) for each in _in_source_order(evidence, evidence)}
-    cost_tokens = {event_id: counter.count(f"{line}\n") for event_id, line in rendered.items()}
-    choice, tokens = _within(closures.closures, rendered, cost_tokens, question.budget_tokens, counter)
+    sizes = {event_id: _size(line, counter) for event_id, line in rendered.items()}
+    choice, tokens = _within(closures.closures, rendered, sizes, question, counter)
     chosen = _in_source_order(choice.members, evidence)
-    deferred = _deferred(closures.closures, choice, cost_tokens)
+    deferred = _deferred(closures.closures, choice, sizes)
     content = content_form(chosen, [seal(key, digests) for key in resolutions], digests)
     content_hash = digest(canonical(content))
     form = canonical(
@@ -68,11 +68,13 @@ def pack(
         )
     )
     return ContextPack(
-        lines=tuple(_line(each, rendered, cost_tokens) for each in chosen),
+        lines=tuple(_line(each, rendered, sizes) for each in chosen),
         admitted=choice.admitted,
         deferred=deferred,
         tokens=tokens,
         budget_tokens=question.budget_tokens,
+        bytes_=sum(sizes[each.event_id].bytes_ for each in chosen),
+        budget_bytes=question.budget_bytes,
         counter=counter.name,
         content_hash=content_hash,
         context_hash=digest(form),
@@ -83,8 +85,8 @@ def pack(
 def _within(
     closures: Sequence[Closure],
     rendered: Mapping[str, str],
-    cost_tokens: Mapping[str, int],
-    budget_tokens: int,
+    sizes: Mapping[str, Size],
+    question: Question,
     counter: TokenCounter,
 ) -> tuple[Choice, int]:
     """
@@ -92,26 +94,25 @@ def _within(
 
     `rendered` is in source order.
     """
-    allowed = budget_tokens
+    allowed = question.budget_tokens
     while True:
-        choice = choose(closures, cost_tokens, budget_tokens=allowed)
+        choice = choose(closures, sizes, budget_tokens=allowed, budget_bytes=question.budget_bytes)
         whole = "".join(f"{line}\n" for event_id, line in rendered.items() if event_id in choice.members)
         tokens = counter.count(whole)
-        if tokens <= budget_tokens or not whole:
+        if tokens <= question.budget_tokens or not whole:
             return choice, tokens
         # Below what this choice cost, or the same choice would come again.
-        allowed = min(allowed, choice.tokens) - max(1, tokens - budget_tokens)
+        allowed = min(allowed, choice.tokens) - max(1, tokens - question.budget_tokens)
 
 
-def _deferred(
-    closures: Sequence[Closure], choice: Choice, cost_tokens: Mapping[str, int]
-) -> tuple[Deferred, ...]:
+def _deferred(closures: Sequence[Closure], choice: Choice, sizes: Mapping[str, Size]) -> tuple[Deferred, ...]:
     """Name what did not fit, by id, each with what it would cost beside the lines already shown."""
     admitted = set(choice.admitted)
     return tuple(
         Deferred(
             closure_id=closure.closure_id,
-            cost_tokens=sum(cost_tokens[member] for member in set(closure.members) - choice.members),
+            cost_tokens=sum(sizes[member].tokens for member in set(closure.members) - choice.members),
+            cost_bytes=sum(sizes[member].bytes_ for member in set(closure.members) - choice.members),
             required=closure.required,
         )
         for closure in sorted(closures, key=lambda closure: closure.closure_id)
@@ -119,7 +120,12 @@ def _deferred(
     )
 
 
-def _line(evidence: Evidence, rendered: Mapping[str, str], cost_tokens: Mapping[str, int]) -> Line:
+def _size(line: str, counter: TokenCounter) -> Size:
+    text = f"{line}\n"
+    return Size(tokens=counter.count(text), bytes_=len(text.encode()))
+
+
+def _line(evidence: Evidence, rendered: Mapping[str, str], sizes: Mapping[str, Size]) -> Line:
     return Line(
         line_id=line_id(evidence.position),
         event_id=evidence.event_id,
@@ -127,7 +133,7 @@ def _line(evidence: Evidence, rendered: Mapping[str, str], cost_tokens: Mapping[
         text=evidence.text,
         observed_at=format_instant(evidence.observed_at, offset_minutes=evidence.offset_minutes),
         mark=evidence.mark,
-        tokens=cost_tokens[evidence.event_id],
+        tokens=sizes[evidence.event_id].tokens,
     )
 
 

@@ -18,6 +18,7 @@ from tests.bench import (
     append_benches,
     asof_benches,
     ledger_benches,
+    packing_benches,
     path_benches,
     resolve_benches,
     value_benches,
@@ -36,6 +37,7 @@ BENCHES = {
     "hundred": resolve_benches.hundred,
     "values": value_benches.values,
     "workers": worker_benches.workers,
+    "packing": packing_benches.choices,
     "visible": path_benches.visible,
     "ask": path_benches.asks,
 }

@@ -55,6 +55,8 @@ def pack_of(form: bytes) -> ContextPack:
         deferred=(),
         tokens=0,
         budget_tokens=100,
+        bytes_=0,
+        budget_bytes=None,
         counter="approximate",
         content_hash=hashlib.sha256(b"content" + form).hexdigest(),
         context_hash=hashlib.sha256(form).hexdigest(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -54,7 +55,7 @@ def unit(*event_ids, score=500_000):
     return Candidate(unit_id=event_ids[0], event_ids=event_ids, score_ppm=score, hits=())
 
 
-async def closures(db, *candidates, answer=(("ann", "home"),), request=NOW, cut=None):
+async def closures(db, *candidates, answer=(("ann", "home"),), request=NOW, plan=PLAN):
     await fold(db, "acme", PlainProjector(), events_max=100)
     view = await pin(db, "acme", request, wait_ms=0)
     async with db.snapshot("acme") as conn:
@@ -67,7 +68,7 @@ async def closures(db, *candidates, answer=(("ann", "home"),), request=NOW, cut=
             resolutions=resolutions,
             answer_keys=list(answer),
             candidates=candidates,
-            plan=PLAN,
+            plan=plan,
         )
 
 
@@ -121,6 +122,33 @@ async def test_stale_candidate_brings_what_replaced_it(db, say):
     (closure,) = found.closures
     assert not closure.required
     assert closure.members == (old, new)
+
+
+async def test_a_set_is_closed_over_what_ended_single_members(db, say):
+    """Both sides of a yes or no: who asks whether it is still so is shown what says that it is not."""
+    await say("ann", {"entity": "ann", "relation": "likes", "value": "tea"})
+    await say("ann", {"entity": "ann", "relation": "likes", "value": "jazz"})
+    ended = await say("ann", {"entity": "ann", "relation": "likes", "value": "tea", "stance": "end"})
+
+    found = await closures(db, answer=(("ann", "likes"),))
+
+    assert ended in found.closures[0].members
+
+
+async def test_a_summary_prefers_the_first_of_each_session_to_the_second_of_one(db, say):
+    first, second = [await say("ann", text=f"Part {n}.", kind="turn", stream="one") for n in range(2)]
+    other = await say("ann", text="Another day.", kind="turn", stream="two")
+    units = [unit(first, score=900_000), unit(second, score=800_000), unit(other, score=500_000)]
+
+    plain = await closures(db, *units, answer=())
+    spread = await closures(db, *units, answer=(), plan=replace(PLAN, operation=Operation.SUMMARY))
+
+    def by_utility(found):
+        ranked = sorted(found.closures, key=lambda each: -each.utility_ppm)
+        return [each.members[0] for each in ranked]
+
+    assert by_utility(plain) == [first, second, other]
+    assert by_utility(spread) == [first, other, second]
 
 
 async def test_unknown_foreign_and_later_events_are_never_evidence(db, say):
