@@ -15,6 +15,7 @@ from discovery._embedder import Embedder, Vectors
 from discovery._grounding import grounded, speaks_of_self, spellings
 from discovery._keeper import drop_index
 from discovery._model import MODEL_DIGEST
+from discovery._model_folder import folder_digest, holds_graph
 from discovery._names import TenantNames, tenant_names
 from discovery._planner import plan_question
 from discovery._routes import ROUTES
@@ -22,6 +23,7 @@ from discovery._wire import Health, decode_proposal, encode_proposal
 
 if TYPE_CHECKING:
     from discovery._minilm import load_minilm
+    from discovery._onnx import load_folder
     from discovery._service import serve
 
 __all__ = [
@@ -36,7 +38,10 @@ __all__ = [
     "decode_proposal",
     "drop_index",
     "encode_proposal",
+    "folder_digest",
     "grounded",
+    "holds_graph",
+    "load_folder",
     "load_minilm",
     "plan_question",
     "propose_degraded",
@@ -60,6 +65,10 @@ def __getattr__(name: str) -> object:
             from discovery._minilm import load_minilm  # noqa: PLC0415 -- see above
 
             return load_minilm
+        case "load_folder":
+            from discovery._onnx import load_folder  # noqa: PLC0415 -- see above
+
+            return load_folder
         case "serve":
             from discovery._service import serve  # noqa: PLC0415 -- see above
 

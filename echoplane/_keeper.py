@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """One process of a role; of workers there may be several, numbered from 1."""
+    """One process of a role; of workers and discoveries there may be several, numbered from 1."""
 
     role: Role
     number: int
@@ -39,9 +39,9 @@ class Post:
         return self.role.value if self.number == 1 else f"{self.role.value}-{self.number}"
 
 
-def posts(role: Role, *, workers: int) -> list[Post]:
+def posts(role: Role, *, workers: int, discoveries: int) -> list[Post]:
     """Return the processes that make up a role."""
-    count = workers if role is Role.WORKER else 1
+    count = {Role.WORKER: workers, Role.DISCOVERY: discoveries}.get(role, 1)
     return [Post(role=role, number=number) for number in range(1, count + 1)]
 
 

@@ -44,12 +44,14 @@ def child_environment(settings: Settings) -> dict[str, str]:
     """Return our environment, with the settings that are paths made absolute: children work in `/`."""
     # A child reads the same settings from the same variables; what was decided on our command line, too.
     environment = dict(os.environ)  # noqa: TID251 - handed on as it is, nothing is read from it
-    for name in ("data_dir", "model_dir", "master_key_file"):
+    for name in ("data_dir", "model_dir", "master_key_file", "embeddings_key_file"):
         path: Path | None = getattr(settings, name)
         if path is not None:
             environment[f"{PREFIX}{name.upper()}"] = str(path.expanduser().absolute())
     for name in ("http_host", "http_port", "log_level"):
         environment[f"{PREFIX}{name.upper()}"] = str(getattr(settings, name))
+    # The products of discovery are small: sharing one out among cores takes longer than making it.
+    environment.setdefault("OPENBLAS_NUM_THREADS", "1")
     return environment
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from functools import partial
 
 from contracts.errors import Unavailable
-from discovery import load_minilm, serve
+from discovery import serve
 from echoplane._clock import wall_clock
 from echoplane._embedded import find_servers
+from echoplane._embedders import embedder_factory
 from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
 from echoplane._settings import Settings
-from echoplane._sockets import discovery_socket
+from echoplane._sockets import discovery_sockets
 from ledger.log import open_database
 
 
-async def serve_discovery(settings: Settings) -> None:
+async def serve_discovery(settings: Settings, *, number: int = 1) -> None:
     """
-    Serve proposals until told to stop.
+    Serve proposals for the tenants of one process, numbered from 1, until told to stop.
 
     Raises:
         Unavailable: The servers are not there.
@@ -29,8 +29,8 @@ async def serve_discovery(settings: Settings) -> None:
         raise Unavailable(part="servers", reason="not started")
     folder = DataFolder.at(settings.data_dir)
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    for told in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(told, stop.set)
     database = open_database(
         plane_url=servers.database.plane,
         relay_url=servers.database.relay,
@@ -40,10 +40,12 @@ async def serve_discovery(settings: Settings) -> None:
     try:
         await serve(
             database,
-            discovery_socket(folder),
+            discovery_sockets(folder, count=settings.discoveries)[number - 1],
             redis_url=servers.redis_url,
-            embedder_factory=partial(load_minilm, folder.root / "models", model_dir=settings.model_dir),
+            embedder_factory=embedder_factory(settings, folder),
             stop=stop,
+            shard=number - 1,
+            shards=settings.discoveries,
         )
     finally:
         await database.close()

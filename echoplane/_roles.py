@@ -45,7 +45,7 @@ def _serve_of(post: Post) -> Callable[[Settings], Coroutine[Any, Any, None]]:
         case Role.DISCOVERY:
             from echoplane._role_discovery import serve_discovery  # noqa: PLC0415
 
-            return serve_discovery
+            return partial(serve_discovery, number=post.number)
         case Role.API:
             from echoplane._role_api import serve_api  # noqa: PLC0415
 

@@ -18,7 +18,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contracts.errors import BadRequest
-from contracts.limits import WORKERS_MAX
+from contracts.limits import DISCOVERIES_MAX, WORKERS_MAX
 
 PREFIX: Final = "ECHOPLANE_"
 
@@ -65,10 +65,23 @@ class Settings(BaseSettings):
     http_port: Annotated[int, Field(ge=1, le=65535)] = 7415
     workers: Annotated[int, Field(ge=1, le=WORKERS_MAX)] = 1
     """How many processes fold: tenants in parallel, each in order."""
+    discoveries: Annotated[int, Field(ge=1, le=DISCOVERIES_MAX)] = 1
+    """How many processes propose: each has the tenants that a hash of their names gives it."""
     traces_url: str | None = None
     """Where spans are sent, by OTLP over HTTP; none: there are none. Needs the extra `traces`."""
     model_dir: Path | None = None
-    """Folder with `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2; none: the package's."""
+    """
+    Folder with `model.onnx` and `tokenizer.json` of any embedding model, or with `model.safetensors` and
+    `tokenizer.json` of all-MiniLM-L6-v2; none: the package's.
+    """
+    embeddings_url: str | None = None
+    """What stands before `/embeddings` of an OpenAI-compatible endpoint; none: vectors are made here."""
+    embeddings_model: str = ""
+    """The model's name there. Goes together with `embeddings_url`."""
+    embeddings_key: SecretStr | None = None
+    """Sent there as a bearer token."""
+    embeddings_key_file: Path | None = None
+    """File that holds the same, instead."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     master_key_file: Path | None = None
     """File of mode 0600 with 64 hexadecimal digits; none: made below the data folder at the first start."""
@@ -81,6 +94,22 @@ class Settings(BaseSettings):
         if url is not None and not all(map(_installed, _SENDS_SPANS)):
             raise ValueError("needs the extra: install echoplane[traces]")
         return url
+
+    @model_validator(mode="after")
+    def _one_embedder(self) -> Self:
+        if (self.embeddings_url is None) != (not self.embeddings_model):
+            raise ValueError("embeddings_url and embeddings_model go together")
+        if self.embeddings_url is None:
+            if self.embeddings_key is not None or self.embeddings_key_file is not None:
+                raise ValueError("a key of embeddings needs embeddings_url")
+            return self
+        if not self.embeddings_url.startswith(("http://", "https://")):
+            raise ValueError("embeddings_url begins with http:// or https://")
+        if self.model_dir is not None:
+            raise ValueError("embeddings_url and model_dir are two embedders")
+        if self.embeddings_key is not None and self.embeddings_key_file is not None:
+            raise ValueError("embeddings_key and embeddings_key_file are two keys")
+        return self
 
     @model_validator(mode="after")
     def _urls_go_together(self) -> Self:

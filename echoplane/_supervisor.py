@@ -176,7 +176,7 @@ class Supervisor:
                 self._keep(role)
 
     def _keep(self, role: Role) -> None:
-        for post in posts(role, workers=self._settings.workers):
+        for post in posts(role, workers=self._settings.workers, discoveries=self._settings.discoveries):
             if post.name not in self._roles:
                 self._roles[post.name] = asyncio.create_task(self._keeper.keep(post))
 

@@ -34,18 +34,19 @@ from contracts.wire import (
     TokenAnswer,
     VerifyAnswer,
 )
-from discovery import MODEL_DIGEST, Client
+from discovery import Client
 from echoplane import _present as present
 from echoplane._clock import wall_clock
 from echoplane._configuration import configuration_hash
 from echoplane._embedded import Servers
+from echoplane._embedders import configured_model
 from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
 from echoplane._plane import ask_for
 from echoplane._present_reads import resolve_answer
 from echoplane._query import Path
 from echoplane._settings import Settings
-from echoplane._sockets import discovery_socket
+from echoplane._sockets import discovery_sockets
 from echoplane._state import Role
 from echoplane._status import tenant_status
 from echoplane._tokens import ensure_local_token, is_local
@@ -299,7 +300,7 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
         clock=wall_clock,
     )
     counter = ApproximateCounter()
-    client = Client(discovery_socket(folder))
+    client = Client(discovery_sockets(folder, count=settings.discoveries))
     try:
         yield Plane(
             settings=settings,
@@ -311,7 +312,9 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
                 discovery=client,
                 counter=counter,
                 configuration_hash=configuration_hash(
-                    projector=RuleProjector().version, model_digest=MODEL_DIGEST, counter=counter.name
+                    projector=RuleProjector().version,
+                    model_digest=configured_model(settings),
+                    counter=counter.name,
                 ),
             ),
             local_token=ensure_local_token(folder),
