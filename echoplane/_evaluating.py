@@ -224,11 +224,8 @@ class Asker:
         view = _request(told, number)
         made = await self._path.ask(told.tenant, question, view, wait_ms=self._plane.wait_ms)
         query_us = (time.perf_counter_ns() - started) // 1_000
-        packs = [made.pack]
-        for budget in self._budgets[1:]:
-            # The same question and proposal under another budget: all that follows runs again.
-            trail = replace(made.trail, question=replace(question, budget_tokens=budget))
-            packs.append((await self._path.rebuild(tenant=told.tenant, trail=trail)).pack)
+        rest = await self._path.packs(tenant=told.tenant, trail=made.trail, budgets_tokens=self._budgets[1:])
+        packs = (made.pack, *rest)
         return self._outcome(
             made.proposal, told, query_us=query_us, contexts=tuple(shown(pack, told) for pack in packs)
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
@@ -17,7 +18,7 @@ import structlog
 
 from contracts import limits
 from contracts.answers import Answer
-from contracts.contexts import ContextPack
+from contracts.contexts import ClosureSet, ContextPack
 from contracts.errors import ErasedMeanwhile, Incorrect, Unavailable
 from contracts.events import ErasedEvent
 from contracts.ports import Discovery, TokenCounter
@@ -43,7 +44,7 @@ from ledger.log import (
 )
 from ledger.resolve import pin, resolve_many
 from packing import answer_digest, event_ids, pack
-from realize import Derived, claims_of, derive, named_pairs, read_task, realize
+from realize import Derivation, Derived, claims_of, derive, named_pairs, read_task, realize
 
 log = structlog.get_logger()
 
@@ -68,6 +69,16 @@ class _Built:
     answer_digest: str
     pack: ContextPack
     resolutions: tuple[KeyResolution, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gathered:
+    """What an answer stands on, read in one snapshot."""
+
+    resolutions: tuple[KeyResolution, ...]
+    derivation: Derivation | None
+    closures: ClosureSet
+    digests: KeyedDigests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +168,29 @@ class Path:
             erased_event_ids=await self._erased(tenant, trail.proposal),
         )
 
+    async def packs(
+        self, *, tenant: str, trail: Trail, budgets_tokens: Sequence[int]
+    ) -> tuple[ContextPack, ...]:
+        """
+        Pack what a trail stands on under other budgets: everything is read once, and nothing is stored.
+
+        Raises:
+            IntegrityFault: Something read does not match what covers it.
+        """
+        gathered = await self._gather(
+            tenant, question=trail.question, view=trail.view, proposal=trail.proposal
+        )
+        return tuple(
+            self._pack(
+                gathered,
+                question=replace(trail.question, budget_tokens=budget),
+                view=trail.view,
+                proposal=trail.proposal,
+                configuration_hash=trail.configuration_hash,
+            )
+            for budget in budgets_tokens
+        )
+
     async def _erased(self, tenant: str, proposal: Proposal) -> tuple[str, ...]:
         named = sorted({event_id for candidate in proposal.candidates for event_id in candidate.event_ids})
         async with self.database.snapshot(tenant) as connection:
@@ -211,9 +245,8 @@ class Path:
             wait_ms=0,
         )
 
-    async def _build(
-        self, tenant: str, *, question: Question, view: View, proposal: Proposal, configuration_hash: str
-    ) -> _Built:
+    async def _gather(self, tenant: str, *, question: Question, view: View, proposal: Proposal) -> _Gathered:
+        """Read everything that an answer stands on; no budget has a part in it."""
         wanted = _keys(proposal)
         async with self.database.snapshot(tenant) as connection:
             keys = await tenant_keys(self.database, tenant, connection)
@@ -244,31 +277,54 @@ class Path:
             digests = KeyedDigests(
                 tenant=keys, events=await event_keys(connection, keys, event_ids(resolutions))
             )
-        packed = pack(
+        return _Gathered(resolutions=resolutions, derivation=derivation, closures=closures, digests=digests)
+
+    def _pack(
+        self,
+        gathered: _Gathered,
+        *,
+        question: Question,
+        view: View,
+        proposal: Proposal,
+        configuration_hash: str,
+    ) -> ContextPack:
+        return pack(
             question=question,
             plan=proposal.plan,
             view=view,
             proposal=proposal,
-            closures=closures,
-            resolutions=resolutions,
-            digests=digests,
+            closures=gathered.closures,
+            resolutions=gathered.resolutions,
+            digests=gathered.digests,
             counter=self.counter,
+            configuration_hash=configuration_hash,
+        )
+
+    async def _build(
+        self, tenant: str, *, question: Question, view: View, proposal: Proposal, configuration_hash: str
+    ) -> _Built:
+        gathered = await self._gather(tenant, question=question, view=view, proposal=proposal)
+        packed = self._pack(
+            gathered,
+            question=question,
+            view=view,
+            proposal=proposal,
             configuration_hash=configuration_hash,
         )
         answer = realize(
             question=question,
             plan=proposal.plan,
             proposal=proposal,
-            resolutions=resolutions,
+            resolutions=gathered.resolutions,
             pack=packed,
-            closures=closures,
-            derivation=derivation,
+            closures=gathered.closures,
+            derivation=gathered.derivation,
         )
         return _Built(
             answer=answer,
-            answer_digest=answer_digest(answer, digests),
+            answer_digest=answer_digest(answer, gathered.digests),
             pack=packed,
-            resolutions=resolutions,
+            resolutions=gathered.resolutions,
         )
 
 
