@@ -100,8 +100,10 @@ class Combiner(Generic[Item, Result]):
         try:
             while batch := self._take(key):
                 await _run_batch(batch, run)
-                # Whoever was answered and has more to say says it now, and is in the next batch.
-                await asyncio.sleep(0)
+                if sum(waiting.weight for waiting in self._queues[key]) < self.weight_max // 2:
+                    # Whoever was answered and has more to say says it now, and is in the next batch. Where
+                    # that is half full already it goes first: it is written while they make ready theirs.
+                    await asyncio.sleep(0)
         finally:
             # No await stands between the empty queue and this: nobody can be left waiting.
             self._queues.pop(key, None)

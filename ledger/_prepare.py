@@ -90,7 +90,7 @@ def stream_digest(keys: TenantKeys, stream: str) -> bytes:
 
 def source_digest(keys: TenantKeys, stream: str, source_event_id: str) -> bytes:
     """Return what an event is found by that its source named, within its stream."""
-    return keys.digest_of("source", stream.encode(), source_event_id.encode())
+    return keys.digest_of("idempotency", stream.encode(), source_event_id.encode())
 
 
 def correlation_digest(keys: TenantKeys, correlation: str) -> bytes:
@@ -98,13 +98,11 @@ def correlation_digest(keys: TenantKeys, correlation: str) -> bytes:
     return keys.digest_of("correlation", correlation.encode())
 
 
-def idempotency_digest(keys: TenantKeys, draft: EventDraft) -> bytes | None:
-    """Return the digest of a draft's key: its own, else stream and source id, else None."""
+def idempotency_digest(keys: TenantKeys, draft: EventDraft, source: bytes | None) -> bytes | None:
+    """Return the digest of a draft's key: of its own, else that of its source's id, else None."""
     if draft.idempotency_key is not None:
         return keys.digest_of("idempotency key", draft.idempotency_key.encode())
-    if draft.source_event_id is not None:
-        return keys.digest_of("idempotency", draft.stream.encode(), draft.source_event_id.encode())
-    return None
+    return source
 
 
 def content_digest(keys: TenantKeys, draft_bytes: bytes) -> bytes:
@@ -130,7 +128,8 @@ def _prepare_event(keys: TenantKeys, draft: EventDraft, stream: bytes) -> Prepar
         # Only an event that is larger than a value may be can hold a value that is too large.
         for value in (*(claim.value for claim in draft.claims), *(target.value for _, target in targets)):
             _bound("VALUE_BYTES_MAX", limits.VALUE_BYTES_MAX, len(canonical(value)))
-    source, correlation = draft.source_event_id, draft.correlation
+    named, correlation = draft.source_event_id, draft.correlation
+    source = None if named is None else source_digest(keys, draft.stream, named)
     return PreparedEvent(
         draft=draft,
         draft_bytes=written,
@@ -138,9 +137,9 @@ def _prepare_event(keys: TenantKeys, draft: EventDraft, stream: bytes) -> Prepar
         references=references,
         size_bytes=size_bytes,
         stream=stream,
-        source=None if source is None else source_digest(keys, draft.stream, source),
+        source=source,
         correlation=None if correlation is None else correlation_digest(keys, correlation),
-        idempotency=idempotency_digest(keys, draft),
+        idempotency=idempotency_digest(keys, draft, source),
         content=content_digest(keys, written),
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import sqlalchemy as sa
 
 from contracts.errors import BadRequest
 from ledger import _tables
+from ledger._arrays import binaries
 from ledger._database import Database
 from ledger._keys import TenantKeys
 from ledger._prepare import PreparedEvent, source_digest
@@ -78,19 +80,21 @@ async def _look_up(
             )
             known_ids = set(await conn.scalars(of_ids))
         if sources:
-            of_sources = (
-                sa.select(event.c.source_digest, event.c.event_id)
-                .where(event.c.tenant == keys.tenant)
-                .where(event.c.source_digest == sa.any_(sa.literal(sources, _DIGESTS)))
-                .order_by(event.c.position)
-            )
             # In order of the log: the latest of one source id is the one that stays.
-            known_sources = {bytes(row[0]): row[1] for row in await conn.execute(of_sources)}
+            given = {"tenant": keys.tenant, "sources": binaries(sources)}
+            known_sources = {bytes(row[0]): row[1] for row in await conn.execute(_OF_SOURCES, given)}
     return known_ids, known_sources
 
 
-_TEXTS = sa.ARRAY(sa.Text)
-_DIGESTS = sa.ARRAY(sa.LargeBinary)
+_TEXTS: Final = sa.ARRAY(sa.Text)
+# An event without a key of its own is known by its source's id: the two digests are one, under one index.
+_OF_SOURCES: Final = sa.text(
+    "SELECT e.idempotency_digest, e.event_id, e.position FROM event AS e "
+    "WHERE e.tenant = :tenant AND e.idempotency_digest = ANY (CAST(:sources AS bytea[])) "
+    "UNION ALL SELECT e.source_digest, e.event_id, e.position FROM event AS e "
+    "WHERE e.tenant = :tenant AND e.source_digest = ANY (CAST(:sources AS bytea[])) "
+    "AND e.source_digest IS DISTINCT FROM e.idempotency_digest ORDER BY position"
+)
 
 
 def _no_such_event(index: int, path: str, field: str) -> BadRequest:

@@ -101,19 +101,17 @@ class EventChecks:
         draft_bytes: bytes,
         digests: Any,  # noqa: ANN401 - a row
     ) -> Iterator[str]:
-        source = draft.source_event_id
+        named = draft.source_event_id
+        source = None if named is None else source_digest(self.keys, draft.stream, named)
         expected = {
             "event.content": (content_digest(self.keys, draft_bytes), digests.content_digest),
             "event.stream": (stream_digest(self.keys, draft.stream), digests.stream_digest),
-            "event.source": (
-                None if source is None else source_digest(self.keys, draft.stream, source),
-                digests.source_digest,
-            ),
+            "event.source": (source, digests.source_digest),
             "event.correlation": (
                 None if draft.correlation is None else correlation_digest(self.keys, draft.correlation),
                 digests.correlation_digest,
             ),
-            "event.idempotency": (idempotency_digest(self.keys, draft), digests.idempotency_digest),
+            "event.idempotency": (idempotency_digest(self.keys, draft, source), digests.idempotency_digest),
         }
         for check, (computed, stored) in expected.items():
             if computed != (None if stored is None else bytes(stored)):

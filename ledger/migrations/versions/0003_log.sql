@@ -73,6 +73,11 @@ ALTER TABLE event ADD COLUMN correlation_digest bytea;
 CREATE INDEX event_correlation ON event (tenant, correlation_digest, position)
 WHERE correlation_digest IS NOT NULL;
 
+-- Without a key of its own an event is known by its source's id, and the two digests are one.
+DROP INDEX event_source;
+CREATE INDEX event_source ON event (tenant, source_digest)
+WHERE source_digest IS DISTINCT FROM idempotency_digest AND source_digest IS NOT NULL;
+
 -- Asked once for all keys of a statement, where a foreign key asks for each and locks each event.
 ALTER TABLE event_key DROP CONSTRAINT key_of_event;
 CREATE FUNCTION echoplane_keys_are_of_events() RETURNS trigger
