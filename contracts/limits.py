@@ -36,6 +36,8 @@ APPEND_CHECKS_MAX: Final = 1_048_576
 """Values, lists and objects times schemas, of all values of one append that have a schema."""
 NAMED_CLAIMS_MAX: Final = 10_000
 """Targets and claims that are looked at to tell what values of one append are about."""
+APPENDS_TOGETHER_EVENTS_MAX: Final = 256
+"""Events of all appends that share a transaction; a larger append has one to itself."""
 APPENDS_WAITING_MAX: Final = 512
 """Appends of one tenant that wait for their transaction, in one process."""
 APPENDS_WAITING_BYTES_MAX: Final = 4 * APPEND_BYTES_MAX

@@ -172,7 +172,7 @@ def open_database(
         waker=Waker(engine=relay),
         news=News(engine=relay),
         appends=Combiner(
-            weight_max=limits.APPEND_EVENTS_MAX,
+            weight_max=limits.APPENDS_TOGETHER_EVENTS_MAX,
             bytes_max=limits.APPEND_BYTES_MAX,
             waiting_max=limits.APPENDS_WAITING_MAX,
             waiting_bytes_max=limits.APPENDS_WAITING_BYTES_MAX,
