@@ -17,16 +17,17 @@ from typing import Any, Final
 
 import psycopg
 import sqlalchemy as sa
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
-from sqlalchemy.util import greenlet_spawn
 
 from contracts import limits
 from contracts.ports import Clock
 from ledger._combine import Combiner
+from ledger._direct import IDLE_SECONDS_MAX, Direct
 from ledger._driver_errors import translated
 from ledger._keys import KeyRing, Randomness, TenantKeys, key_ring
 from ledger._news import News
@@ -35,8 +36,6 @@ from ledger._wake import Waker
 
 POOL_CONNECTIONS: Final = 8
 POOL_WAIT_SECONDS: Final = 15
-IDLE_SECONDS_MAX: Final = 1.0
-"""After so long in the pool a connection is asked whether it still stands."""
 CONNECT_SECONDS: Final = 10
 STATEMENT_TIMEOUT_MS: Final = 60_000
 LOCK_TIMEOUT_MS: Final = 15_000
@@ -61,7 +60,7 @@ class Database:
     """
 
     plane: AsyncEngine
-    reads: AsyncEngine
+    reads: Direct
     relay: AsyncEngine
     ring: KeyRing = field(repr=False)
     clock: Clock
@@ -106,19 +105,11 @@ class Database:
         """
         Return what a query returns that names its tenant itself: in one round trip, of one instant.
 
-        Past SQLAlchemy's own execution, which takes as long as the server does.
-
         Raises:
             Unavailable: The server is down or busy.
         """
         with translated():
-            pooled = await self.reads.raw_connection()
-            driver: Any = pooled.driver_connection
-            try:
-                rows = await fetched(driver, statement, parameters)
-            finally:
-                await greenlet_spawn(_give_back, pooled, is_lost=driver.closed)
-        return rows
+            return await self.reads.rows(statement, parameters)
 
     @asynccontextmanager
     async def across_tenants(self) -> AsyncIterator[AsyncConnection]:
@@ -134,7 +125,7 @@ class Database:
         await self.waker.close()
         await self.news.close()
         await self.plane.dispose()
-        await self.reads.dispose()
+        await self.reads.close()
         await self.relay.dispose()
 
 
@@ -163,7 +154,14 @@ def open_database(
     relay = _engine(relay_url, name="echoplane_relay", more="-c synchronous_commit=off")
     return Database(
         plane=_engine(plane_url, name="echoplane_plane", more=""),
-        reads=_engine(plane_url, name="echoplane_reads", more="", alone=True),
+        reads=Direct(
+            make_conninfo(
+                database_url(plane_url).set(drivername="postgresql").render_as_string(hide_password=False),
+                **_connecting("echoplane_reads"),
+            ),
+            connections_max=POOL_CONNECTIONS,
+            wait_seconds=POOL_WAIT_SECONDS,
+        ),
         relay=relay,
         ring=key_ring(master_key),
         clock=clock,
@@ -230,30 +228,16 @@ def _ask_after_idling(engine: AsyncEngine) -> None:
     event.listen(engine.sync_engine, "checkout", taken)
 
 
-async def fetched(
-    driver: Any,  # noqa: ANN401 — a connection of psycopg
-    statement: str,
-    parameters: Mapping[str, object],
-) -> Sequence[Any]:
-    """Return what a query returns, in binary; the server plans it once for each connection, not each time."""
-    cursor = driver.cursor(binary=True)
-    await cursor.execute(statement, parameters, prepare=True)
-    rows: Sequence[Any] = await cursor.fetchall()
-    return rows
-
-
-def _give_back(pooled: PoolProxiedConnection, *, is_lost: bool) -> None:
-    if is_lost:
-        pooled.invalidate()
-    pooled.close()
-
-
-def _engine(url: str, *, name: str, more: str, alone: bool = False) -> AsyncEngine:
-    """Make a pool; `alone` is one of statements that each are a transaction of their own."""
+def _connecting(name: str, *, more: str = "") -> dict[str, Any]:
+    """Return what a connection is opened with beside its URL."""
     options = (
         f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS} "
         f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c TimeZone=UTC {more}"
     )
+    return {"options": options, "application_name": name, "connect_timeout": CONNECT_SECONDS}
+
+
+def _engine(url: str, *, name: str, more: str) -> AsyncEngine:
     engine = create_async_engine(
         database_url(url),
         # An error's text must not carry what was about to be stored.
@@ -261,12 +245,7 @@ def _engine(url: str, *, name: str, more: str, alone: bool = False) -> AsyncEngi
         pool_size=POOL_CONNECTIONS,
         max_overflow=0,
         pool_timeout=POOL_WAIT_SECONDS,
-        connect_args={"options": options, "application_name": name, "connect_timeout": CONNECT_SECONDS},
-        isolation_level="AUTOCOMMIT" if alone else None,
-        # Nothing is left open then that a connection would have to be rid of. The one that was used last
-        # has every plan at hand.
-        pool_reset_on_return=None if alone else "rollback",
-        pool_use_lifo=alone,
+        connect_args=_connecting(name, more=more),
     )
     _ask_after_idling(engine)
     return engine

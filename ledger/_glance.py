@@ -1,5 +1,5 @@
 """
-One call to the database, of one instant: the view that is asked for, and what plain keys have at it.
+One call to the database, of one instant: the view that is asked for, and what a plain key has at it.
 
 See `echoplane_read` in 0002_lookup.sql for what its rows are.
 """
@@ -21,9 +21,8 @@ from ledger._world import Key
 _READ: Final = (
     "SELECT * FROM echoplane_read(%(tenant)s, %(epoch)s, %(commit)s, %(known_at)s, %(at)s, %(now)s, "
 )
-# One key by itself: to make an array of it takes the driver as long as a round trip.
-_NO_KEY: Final = _READ + "'{}', '{}', 0)"
-_ONE_KEY: Final = _READ + "ARRAY[%(entity)s], ARRAY[%(relation)s], %(claims_max)s)"
+_NO_KEY: Final = _READ + "NULL, NULL, 0)"
+_ONE_KEY: Final = _READ + "%(entity)s, %(relation)s, %(claims_max)s)"
 
 
 async def glance(

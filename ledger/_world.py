@@ -18,7 +18,7 @@ from contracts.claims import Claim
 from contracts.errors import IntegrityFault
 from contracts.relations import RelationContract
 from ledger._claims import NO_KEY, claim_of
-from ledger._database import fetched
+from ledger._direct import fetched
 from ledger._graves import Graves
 from ledger._identity import NO_MERGES, Merges
 from ledger._keys import TenantKeys
@@ -104,7 +104,7 @@ class Reader:
 
     async def rows(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
         """Return what a query returns, past SQLAlchemy's own execution: see `Database.rows`."""
-        driver = (await self.conn.get_raw_connection()).driver_connection
+        driver: Any = (await self.conn.get_raw_connection()).driver_connection
         return await fetched(driver, statement, parameters)
 
     async def on_keys(self, keys: Iterable[Key]) -> list[Claim]:

@@ -81,6 +81,26 @@ BEGIN
 END
 $function$;
 
+-- The newest claims on a key up to a position, a column an array. In SQL: it becomes a part of what calls it.
+CREATE FUNCTION echoplane_newest(
+    p_tenant text, p_epoch integer, p_entity text, p_relation text, p_last bigint, p_most integer
+) RETURNS TABLE (
+    amount bigint, claims bytea[], positions bigint[], ordinals integer[], commits bigint[], event_ids text[],
+    stances text[], bodies bytea[], seals bytea[]
+)
+LANGUAGE sql STABLE
+AS $function$
+    SELECT count(*), array_agg(c.claim_id), array_agg(c.position), array_agg(c.ordinal), array_agg(c.commit),
+        array_agg(c.event_id), array_agg(c.stance), array_agg(c.body), array_agg(c.seal)
+    FROM (
+        SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.stance, c.body, c.seal
+        FROM claim AS c
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p_entity AND c.relation = p_relation
+            AND c.position <= p_last
+        ORDER BY c.position DESC, c.ordinal DESC LIMIT p_most
+    ) AS c
+$function$;
+
 -- Everything that the answers of some keys at one cut and instant are made from, in one call:
 --   stand   a digest of the contracts (`seal`), whether there are claims about who is one with whom
 --           (`amount`), and whether anything was erased that left a tombstone (`known_to`)
@@ -143,19 +163,9 @@ BEGIN
             ) AS place FROM found AS f WHERE f.lines > p_cells
         ) AS f WHERE f.place <= p_cells
     ), own AS MATERIALIZED (
-        SELECT w.n, w.entity, w.relation, c.* FROM wanted AS w CROSS JOIN LATERAL (
-            SELECT count(*) AS amount, array_agg(c.claim_id) AS claims, array_agg(c.position) AS positions,
-                array_agg(c.ordinal) AS ordinals, array_agg(c.commit) AS commits,
-                array_agg(c.event_id) AS event_ids, array_agg(c.stance) AS stances,
-                array_agg(c.body) AS bodies, array_agg(c.seal) AS seals
-            FROM (
-                SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.stance, c.body, c.seal
-                FROM claim AS c
-                WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = w.entity
-                    AND c.relation = w.relation AND c.position <= v_last
-                ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
-            ) AS c
-        ) AS c
+        SELECT w.n, w.entity, w.relation, c.*
+        FROM wanted AS w
+            CROSS JOIN LATERAL echoplane_newest(p_tenant, p_epoch, w.entity, w.relation, v_last, p_claims + 1) AS c
         WHERE c.amount > 0
     ), more AS MATERIALIZED (
         SELECT 'acting' AS kind, o.n, c.claim_id
@@ -212,7 +222,7 @@ BEGIN
 END
 $function$;
 
--- What most reads need, in one call: the view that is asked for, and what keys have at it whose claims are
+-- What most reads need, in one call: the view that is asked for, and what a key has at it whose claims are
 -- all states that replace each other, and on which nothing acts.
 --   view   the `epoch` and its `state`; `known_from` its newest commit, `known_to` the cut, `valid_from` what
 --          "now" is, `seal` a digest of the contracts there. None of no tenant
@@ -220,9 +230,10 @@ $function$;
 --   own    the newest claims on such a key up to the cut, one more than `p_claims` if there are more
 --   named  the first claim that it has there, where it is not among those
 -- What is not given is the newest. Of an epoch that is not there, or not so far, there is the view alone.
+-- Step by step: to make one statement of it ready for a single key takes longer than all that it finds.
 CREATE FUNCTION echoplane_read(
     p_tenant text, p_epoch integer, p_commit bigint, p_known_at timestamptz, p_at timestamptz,
-    p_now timestamptz, p_entities text[], p_relations text[], p_claims integer
+    p_now timestamptz, p_entity text, p_relation text, p_claims integer
 ) RETURNS TABLE (
     kind text, key bigint, part text, valid_from timestamptz, valid_to timestamptz, known_from bigint,
     known_to bigint, state text, seal bytea, epoch integer, claims bytea[], positions bigint[],
@@ -241,6 +252,8 @@ DECLARE
     v_known timestamptz;
     v_stand record;
     v_nodes bigint[];
+    v_line bigint;
+    v_first bytea;
 BEGIN
     PERFORM set_config('echoplane.tenant', p_tenant, true);
     SELECT h.recorded_at, e.epoch, e.commit, e.state INTO valid_from, epoch, v_folded, state
@@ -269,80 +282,58 @@ BEGIN
     v_stand := echoplane_stand(p_tenant, epoch, known_to, v_last);
     seal := v_stand.contracts;
     RETURN NEXT;
-    IF v_stand.has_identity OR v_stand.has_tombstones OR v_last IS NULL OR NOT coalesce(p_commit, 0) <= v_folded
+    IF p_entity IS NULL OR v_stand.has_identity OR v_stand.has_tombstones OR v_last IS NULL
+        OR NOT coalesce(p_commit, 0) <= v_folded
     THEN
         RETURN;
     END IF;
     p_epoch := epoch;
+    SELECT l.line INTO v_line FROM line AS l
+    WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = p_entity AND l.relation = p_relation
+        AND l.part = '' AND convert_from(l.tail, 'UTF8') LIKE '%,true]';
+    IF NOT FOUND OR EXISTS (
+        SELECT FROM claim AS c
+        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p_entity AND c.relation = p_relation
+            AND c.position <= v_last AND c.stance IN ('correct', 'retract', 'settle', 'dispute')
+    ) OR EXISTS (
+        SELECT FROM reach AS r
+        WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = p_entity AND r.relation = p_relation
+            AND r.position <= v_last AND r.acts
+    ) THEN
+        RETURN;
+    END IF;
     v_nodes := echoplane_nodes(v_cut, v_folded);
-    RETURN QUERY
-    WITH plain AS MATERIALIZED (
-        SELECT l.n, l.entity, l.relation, s.*
-        FROM (
-            SELECT w.n, w.entity, w.relation, l.line
-            FROM unnest(p_entities, p_relations) WITH ORDINALITY AS w (entity, relation, n)
-            CROSS JOIN LATERAL (
-                SELECT l.line, convert_from(l.tail, 'UTF8') LIKE '%,true]' AS is_plain FROM line AS l
-                WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
-                    AND l.relation = w.relation AND l.part = ''
-                OFFSET 0
-            ) AS l
-            WHERE l.is_plain AND NOT EXISTS (
-                SELECT FROM claim AS a
-                WHERE a.tenant = p_tenant AND a.epoch = p_epoch AND a.entity = w.entity
-                    AND a.relation = w.relation AND a.position <= v_last
-                    AND a.stance IN ('correct', 'retract', 'settle', 'dispute')
-                OFFSET 0
-            ) AND NOT EXISTS (
-                SELECT FROM reach AS r
-                WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = w.entity
-                    AND r.relation = w.relation AND r.position <= v_last AND r.acts
-                OFFSET 0
-            )
-        ) AS l CROSS JOIN LATERAL (
-            SELECT c.* FROM unnest(v_nodes) AS u (node) CROSS JOIN LATERAL (
-                SELECT c.valid, c.known, c.state, c.claims, c.seal FROM cell AS c
-                WHERE c.tenant = p_tenant AND c.line = l.line AND c.node = u.node AND c.starts <= v_at
-                ORDER BY c.starts DESC LIMIT 1
-            ) AS c
-            WHERE c.valid @> v_at AND c.known @> v_cut
-            LIMIT 1
-        ) AS s
-    ), own AS MATERIALIZED (
-        SELECT p.n, p.claims[1] AS first, c.* FROM plain AS p CROSS JOIN LATERAL (
-            SELECT array_agg(c.claim_id) AS claims, array_agg(c.position) AS positions,
-                array_agg(c.ordinal) AS ordinals, array_agg(c.commit) AS commits,
-                array_agg(c.event_id) AS event_ids, array_agg(c.stance) AS stances,
-                array_agg(c.body) AS bodies, array_agg(c.seal) AS seals
-            FROM (
-                SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.stance, c.body, c.seal
-                FROM claim AS c
-                WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p.entity
-                    AND c.relation = p.relation AND c.position <= v_last
-                ORDER BY c.position DESC, c.ordinal DESC LIMIT p_claims + 1
-            ) AS c
-        ) AS c
-        WHERE c.claims IS NOT NULL
-    )
-    SELECT 'plain', p.n, '', lower(p.valid), upper(p.valid), lower(p.known), upper(p.known), p.state, p.seal,
-        p_epoch, p.claims, NULL::bigint[], NULL::integer[], NULL::bigint[], NULL::text[], NULL::text[],
-        NULL::text[], NULL::text[], NULL::bytea[], NULL::bytea[]
-    FROM plain AS p
-    UNION ALL
-    SELECT 'own', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, p_epoch, o.claims, o.positions, o.ordinals,
-        o.commits, o.event_ids, NULL, NULL, o.stances, o.bodies, o.seals
-    FROM own AS o
-    UNION ALL
-    SELECT 'named', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, p_epoch, ARRAY[c.claim_id],
-        ARRAY[c.position], ARRAY[c.ordinal], ARRAY[c.commit], ARRAY[c.event_id], ARRAY[c.entity],
-        ARRAY[c.relation], ARRAY[c.stance], ARRAY[c.body], ARRAY[c.seal]
-    FROM own AS o CROSS JOIN LATERAL (
-        SELECT * FROM claim AS c
-        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = o.first OFFSET 0
+    SELECT 'plain', '', lower(c.valid), upper(c.valid), lower(c.known), upper(c.known), c.state, c.seal, c.claims
+    INTO kind, part, valid_from, valid_to, known_from, known_to, state, seal, claims
+    FROM unnest(v_nodes) AS u (node) CROSS JOIN LATERAL (
+        SELECT c.valid, c.known, c.state, c.claims, c.seal FROM cell AS c
+        WHERE c.tenant = p_tenant AND c.line = v_line AND c.node = u.node AND c.starts <= v_at
+        ORDER BY c.starts DESC LIMIT 1
     ) AS c
-    WHERE o.first <> ALL (o.claims);
+    WHERE c.valid @> v_at AND c.known @> v_cut
+    LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    v_first := claims[1];
+    RETURN NEXT;
+    SELECT 'own', c.claims, c.positions, c.ordinals, c.commits, c.event_ids, c.stances, c.bodies, c.seals
+    INTO kind, claims, positions, ordinals, commits, event_ids, stances, bodies, seals
+    FROM echoplane_newest(p_tenant, p_epoch, p_entity, p_relation, v_last, p_claims + 1) AS c;
+    IF claims IS NOT NULL THEN
+        RETURN NEXT;
+        IF v_first <> ALL (claims) THEN
+            RETURN QUERY SELECT 'named', NULL::bigint, NULL::text, NULL::timestamptz, NULL::timestamptz,
+                NULL::bigint, NULL::bigint, NULL::text, NULL::bytea, p_epoch, ARRAY[c.claim_id],
+                ARRAY[c.position], ARRAY[c.ordinal], ARRAY[c.commit], ARRAY[c.event_id], ARRAY[c.entity],
+                ARRAY[c.relation], ARRAY[c.stance], ARRAY[c.body], ARRAY[c.seal]
+            FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.claim_id = v_first;
+        END IF;
+    END IF;
 END
 $function$;
 
-REVOKE ALL ON FUNCTION echoplane_nodes, echoplane_stand, echoplane_found, echoplane_read FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION echoplane_nodes, echoplane_stand, echoplane_found, echoplane_read TO echoplane_plane;
+REVOKE ALL ON FUNCTION
+    echoplane_nodes, echoplane_stand, echoplane_newest, echoplane_found, echoplane_read FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    echoplane_nodes, echoplane_stand, echoplane_newest, echoplane_found, echoplane_read TO echoplane_plane;
