@@ -11,6 +11,7 @@ The doors are the modules listed in `__all__`; each owns one noun.
 __all__ = [
     "answers",
     "artifacts",
+    "audit_wire",
     "claims",
     "contexts",
     "dead_wire",

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from contracts import limits
 from contracts._wire import Wire
+from contracts.audit_wire import AUDIT_SCHEMAS
 from contracts.dead_wire import DeadLettersAnswer, RetryAnswer, SkipAnswer, SkipBody
 from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer, RegisteredAnswer
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
@@ -332,6 +333,7 @@ class TokenAnswer(Wire):
 
 
 SCHEMAS: Final[dict[str, type[BaseModel]]] = {
+    **AUDIT_SCHEMAS,
     "append-request": AppendRequest,
     "ask-answer": AskAnswer,
     "ask-request": AskRequest,

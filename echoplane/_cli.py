@@ -18,12 +18,15 @@ from typer.exceptions import Abort, Exit, TyperException
 from contracts.errors import BadRequest, EchoplaneError
 from echoplane import (
     _cli_ask,
+    _cli_audit,
     _cli_conformance,
     _cli_data,
     _cli_dead,
     _cli_epochs,
     _cli_erase,
+    _cli_eval,
     _cli_events,
+    _cli_gate,
     _cli_log,
     _cli_move,
     _cli_reads,
@@ -58,7 +61,10 @@ _cli_relations.register(app)
 _cli_epochs.register(app)
 _cli_dead.register(app)
 _cli_conformance.register(app)
+_cli_audit.register(app)
+_cli_gate.register(app)
 _cli_erase.register(app)
+_cli_eval.register(app)
 _cli_tenants.register(app)
 _cli_move.register(app)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from contracts import limits
+from contracts.audit_wire import TodayAnswer
 from contracts.read_wire import ClaimAnswer, ResolveAnswer
 from contracts.trails import Question
 from contracts.views import ViewRequest
@@ -171,11 +172,21 @@ def replay(
     context_hash: Annotated[str, typer.Argument(metavar="HASH")],
     *,
     tenant: Tenant,
+    today: Annotated[
+        bool, typer.Option("--today", help="In the epoch that serves now, from what was known then.")
+    ] = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
-    """Build a context anew from the ledger. Prints identical, redacted or mismatch (exit 1)."""
+    """
+    Build a context anew from the ledger. Prints identical, redacted or mismatch (exit 1).
+
+    With `--today` it is built as today's logic has it, and what differs is said; that is no mismatch.
+    """
     hash_ = read_name(context_hash, field="HASH")
+    if today:
+        _print_today(run(_today(settings_for(data_dir), read_tenant(tenant), hash_)), as_json=json)
+        return EXIT_OK
     answer = run(_replay(settings_for(data_dir), read_tenant(tenant), hash_))
     if json:
         print_json(answer)
@@ -184,6 +195,24 @@ def replay(
         for difference in answer.differences:
             print_line(f"  {difference}")
     return EXIT_VERDICT_FALSE if answer.verdict == "mismatch" else EXIT_OK
+
+
+async def _today(settings: Settings, tenant: str, context_hash: str) -> TodayAnswer:
+    async with with_plane(settings) as plane:
+        from echoplane import _trails  # noqa: PLC0415 -- loaded while the plane starts
+
+        return await _trails.today(plane, tenant, context_hash)
+
+
+def _print_today(answer: TodayAnswer, *, as_json: bool) -> None:
+    if as_json:
+        print_json(answer)
+        return
+    print_line("the same" if answer.same else "another answer")
+    print_line(f"  then      {answer.then or 'its epoch was dropped'}, epoch {answer.epoch_then}")
+    print_line(f"  today     {answer.now}, epoch {answer.epoch_now}")
+    for difference in answer.differences:
+        print_line(f"  {difference}")
 
 
 async def _replay(settings: Settings, tenant: str, context_hash: str) -> ReplayAnswer:

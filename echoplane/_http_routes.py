@@ -32,6 +32,7 @@ from echoplane._http_reads import add_reads
 from echoplane._http_relations import add_relations
 from echoplane._http_stream import Streams
 from echoplane._http_tenants import add_tenants
+from echoplane._http_trails import add_trails
 from echoplane._http_views import add_views
 from echoplane._reads import named
 from echoplane._requests import read_name, read_view
@@ -55,6 +56,7 @@ def make_router(plane: Plane, metrics: Metrics, streams: Streams) -> APIRouter:
     add_dead(router, plane)
     add_erasures(router, plane)
     add_relations(router, plane)
+    add_trails(router, plane)
     add_reads(router, plane)
     add_views(router, plane)
     _add_questions(router, plane, metrics)

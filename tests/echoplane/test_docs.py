@@ -30,6 +30,7 @@ from echoplane._http_lists import LIST_PARAMETERS
 from echoplane._http_log import LOG_PARAMETERS
 from echoplane._http_reads import PARAMETERS
 from echoplane._http_routes import make_router
+from echoplane._http_trails import TRAIL_PARAMETERS
 from echoplane._settings import Settings
 from ledger._piece import PIECE_CLAIMS_MAX
 from ledger._problems import PROBLEMS_LISTED_MAX
@@ -72,7 +73,7 @@ def test_every_route_is_listed():
 
 
 def test_every_query_parameter_is_listed():
-    models = (*PARAMETERS, *LOG_PARAMETERS, *EVENT_PARAMETERS, *LIST_PARAMETERS)
+    models = (*PARAMETERS, *LOG_PARAMETERS, *EVENT_PARAMETERS, *LIST_PARAMETERS, *TRAIL_PARAMETERS)
     names = {name for model in models for name in model.model_fields}
 
     assert [name for name in names if f"`{name}`" not in page("http.md")] == []

@@ -1,0 +1,100 @@
+"""What gates are run with: retrieval over a public set, or invariants of the ledger at a size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from audit import DATA_SETS, BundleRecorder, DataSet, GateRunner, gold_lines
+from contracts.artifacts import GoldLine, ModelDigest, Prediction, Values
+from contracts.errors import BadRequest
+from contracts.gates import Gate
+from echoplane._evaluation import Say, Wanted, models, predict
+from echoplane._ledger_invariants import INVARIANTS, check_invariants
+from echoplane._session import with_plane
+from echoplane._settings import Settings
+from echoplane._state import Role
+
+SIZE: Final = "size"
+"""In a gate's configuration: how many events are drawn."""
+_QUESTIONS: Final = tuple(f"h0q{number}" for number in range(len(INVARIANTS)))
+
+
+def runner_named(name: str, *, settings: Settings | None, say: Say) -> GateRunner:
+    """
+    Return what runs a gate; without settings it can say what it would run with, and no more.
+
+    Raises:
+        BadRequest: There is none of this name.
+    """
+    if name == "retrieval":
+        return _Retrieval(settings, say)
+    if name == "ledger-invariants":
+        return _LedgerInvariants()
+    raise BadRequest(field="--runner", reason="is retrieval or ledger-invariants")
+
+
+class _Retrieval:
+    """Public histories through the real plane, as `eval` runs them."""
+
+    def __init__(self, settings: Settings | None, say: Say) -> None:
+        self._settings, self._say = settings, say
+
+    def models(self) -> tuple[ModelDigest, ...]:
+        return models()
+
+    async def predict(self, gate: Gate, data: Path | None, recorder: BundleRecorder) -> Values:
+        assert self._settings is not None
+        data_set, path = _set_of(gate, data)
+        wanted = Wanted(
+            data_set=data_set,
+            path=path,
+            out=recorder.folder.parent,
+            arms=gate.run.arms,
+            budgets=tuple(budget for budget in gate.run.budgets if budget is not None),
+            rankings={},
+            vectors=None,
+            contexts_of_all=False,
+        )
+        async with with_plane(self._settings, Role.WORKER, Role.DISCOVERY) as plane:
+            await plane.wait_discovery()
+            return await predict(plane, wanted, data_set.read(path), recorder, say=self._say)
+
+    def gold(self, gate: Gate, data: Path | None) -> Iterable[GoldLine]:
+        return gold_lines(*_set_of(gate, data))
+
+
+class _LedgerInvariants:
+    """A log that is drawn from the gate's seed, against a real ledger that goes away; no model, no data."""
+
+    def models(self) -> tuple[ModelDigest, ...]:
+        return ()
+
+    async def predict(self, gate: Gate, data: Path | None, recorder: BundleRecorder) -> Values:
+        size = gate.run.configuration.get(SIZE)
+        if data is not None or not isinstance(size, int):
+            raise BadRequest(field="--data", reason="the log is drawn: of a size, from the gate's seed")
+        held = await check_invariants(size, gate.run.seed)
+        for question, name in zip(_QUESTIONS, INVARIANTS, strict=True):
+            for arm in gate.run.arms:
+                prediction = Prediction(
+                    question=question, history="h0", arm=arm, budget=None, ranked=(), sessions=(), scores=(),
+                    response=None, failure=None,
+                )  # fmt: skip
+                if prediction.key not in recorder.done:
+                    recorder.predict(prediction, {"holds": int(held[name])})
+        return {"events": size}
+
+    def gold(self, gate: Gate, data: Path | None) -> Iterable[GoldLine]:  # noqa: ARG002 -- the port's
+        return [
+            GoldLine(question=question, kind=name, apart=False, turns=(), sessions=())
+            for question, name in zip(_QUESTIONS, INVARIANTS, strict=True)
+        ]
+
+
+def _set_of(gate: Gate, data: Path | None) -> tuple[DataSet, Path]:
+    data_set = DATA_SETS.get(gate.run.data_set)
+    if data_set is None or data is None:
+        raise BadRequest(field="--data", reason=f"a public set, not {gate.run.data_set}, is read from a path")
+    return data_set, data
