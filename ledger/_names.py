@@ -19,8 +19,10 @@ RELATIONS_OF_ENTITY_MAX: Final = 256
 
 # One probe of the index a name, and one a relation: what a name has many claims of is not read through.
 _ENTITIES: Final = sa.text(
-    "SELECT k.entity FROM unnest(CAST(:names AS text[])) AS k(entity) WHERE EXISTS (SELECT FROM claim c "
-    "WHERE c.tenant = :tenant AND c.epoch = :epoch AND c.entity = k.entity AND c.commit <= :cut OFFSET 0)"
+    # In order, for else a name that is not there is looked for in every claim, where there are few names.
+    "SELECT k.entity FROM unnest(CAST(:names AS text[])) AS k(entity) WHERE (SELECT c.relation FROM claim c "
+    "WHERE c.tenant = :tenant AND c.epoch = :epoch AND c.entity = k.entity AND c.commit <= :cut "
+    "ORDER BY c.relation LIMIT 1) IS NOT NULL"
 )
 _RELATIONS: Final = sa.text(
     "WITH RECURSIVE step(entity, relation) AS ("
