@@ -27,6 +27,7 @@ __all__ = [
     "lexicon",
     "limits",
     "log_wire",
+    "models",
     "names",
     "ports",
     "proposals",

@@ -185,6 +185,16 @@ ENDPOINT_ATTEMPTS_MAX: Final = 4
 ENDPOINT_ANSWER_BYTES_MAX: Final = 33_554_432
 """Bytes of one answer of it."""
 
+# --- language models ---------------------------------------------------------------------------
+MODEL_ATTEMPTS_MAX: Final = 3
+"""Times that a language model is asked the same when it is busy or gone."""
+MODEL_SECONDS_MAX: Final = 600
+"""How long a language model may be given for one prompt, all attempts together."""
+MODEL_TOKENS_MAX: Final = 512
+"""Tokens that a language model is let say."""
+MODEL_ANSWER_BYTES_MAX: Final = 1_048_576
+"""Bytes of one answer of an endpoint of language models."""
+
 # --- fold ------------------------------------------------------------------------------------
 FOLD_EVENTS_MAX: Final = 2_000
 """Events folded in one transaction; a longer backlog takes several."""

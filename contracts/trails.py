@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from contracts.answers import Answer, AnswerStatus
 from contracts.contexts import ContextPack
+from contracts.models import Reading
 from contracts.proposals import Proposal
 from contracts.resolutions import KeyResolution
 from contracts.views import View
@@ -33,7 +34,8 @@ class Trail:
     """
     One recall, as stored: question and proposal encrypted, the rest in clear.
 
-    `status` is None for those that were stored before it was kept.
+    `status` is None for those that were stored before it was kept. `reading` is what a reader made of
+    the context, with exactly what it said, None where none was asked: it goes where the question goes.
     """
 
     trail_id: str
@@ -46,6 +48,7 @@ class Trail:
     content_hash: str
     answer_digest: str
     status: AnswerStatus | None
+    reading: Reading | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

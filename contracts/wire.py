@@ -197,8 +197,35 @@ class CandidateAnswer(Wire):
     hits: list[HitAnswer]
 
 
+class ReadingAnswer(Wire):
+    """
+    What a reader made of the context: a language model, told nothing but context and question.
+
+    `failure` says why there is nothing, where it failed. `grounded` is false where it cites no line, or
+    one that is not in the context (`unknown_cites`). `output` is exactly what it said.
+    """
+
+    status: Literal["answered", "abstained", "failed"]
+    text: str | None
+    cites: list[str]
+    unknown_cites: list[str]
+    grounded: bool
+    failure: str | None
+    output: str | None
+    model: str
+    model_digest: str
+    prompt_digest: str
+    attempts: int
+    prompt_tokens: int | None
+    output_tokens: int | None
+
+
 class AskAnswer(Wire):
-    """An answer, its evidence, and all that is needed to replay it."""
+    """
+    An answer, its evidence, and all that is needed to replay it.
+
+    `reading` is null unless the request asked for one.
+    """
 
     status: Literal["answered", "evidence", "insufficient_evidence", "conflict"]
     answer: Any
@@ -212,6 +239,7 @@ class AskAnswer(Wire):
     degraded: bool
     configuration_hash: str
     trail: str
+    reading: ReadingAnswer | None
 
 
 def _asked(text: str) -> str:
@@ -238,6 +266,7 @@ class AskRequest(Wire):
     budget: int = Field(default=limits.BUDGET_DEFAULT_TOKENS, ge=1, le=limits.BUDGET_TOKENS_MAX)
     budget_bytes: int | None = Field(default=None, ge=1, le=limits.BUDGET_BYTES_MAX)
     disclose_conflicts: bool = False
+    reader: bool = False
 
 
 class StoredContextAnswer(Wire):

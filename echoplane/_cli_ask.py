@@ -9,10 +9,11 @@ import typer
 
 from contracts import limits
 from contracts.audit_wire import TodayAnswer
+from contracts.errors import Unavailable
 from contracts.read_wire import ClaimAnswer, ResolveAnswer
 from contracts.trails import Question
 from contracts.views import ViewRequest
-from contracts.wire import AskAnswer, ReplayAnswer
+from contracts.wire import AskAnswer, ReadingAnswer, ReplayAnswer
 from echoplane._cli_options import (
     Budget,
     BudgetBytes,
@@ -22,6 +23,7 @@ from echoplane._cli_options import (
     Json,
     KnownAtOption,
     MinCommit,
+    ReadIt,
     Tenant,
     ValidAtOption,
     ViewName,
@@ -31,7 +33,7 @@ from echoplane._cli_options import (
     settings_for,
     shown,
 )
-from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE
+from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, exit_code
 from echoplane._requests import read_name, read_question, read_tenant, read_view
 from echoplane._session import with_plane
 from echoplane._settings import Settings
@@ -56,6 +58,7 @@ def ask(
     budget: Budget = limits.BUDGET_DEFAULT_TOKENS,
     budget_bytes: BudgetBytes = None,
     disclose_conflicts: Disclose = False,
+    reader: ReadIt = False,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
@@ -68,16 +71,24 @@ def ask(
         budget_bytes=budget_bytes,
         disclose_conflicts=disclose_conflicts,
     )
-    answer = run(_ask(settings_for(data_dir), read_tenant(tenant), asked, view, request))
+    answer = run(_ask(settings_for(data_dir), read_tenant(tenant), asked, view, request, read=reader))
     if json:
         print_json(answer)
     else:
         print_answer(answer)
+    if answer.reading is not None and answer.reading.status == "failed":
+        return exit_code(Unavailable(part="reader", reason=answer.reading.failure or ""))
     return EXIT_OK
 
 
 async def _ask(
-    settings: Settings, tenant: str, question: Question, view: str | None, request: ViewRequest
+    settings: Settings,
+    tenant: str,
+    question: Question,
+    view: str | None,
+    request: ViewRequest,
+    *,
+    read: bool,
 ) -> AskAnswer:
     async with with_plane(settings, Role.DISCOVERY) as plane:
         from echoplane import _reads  # noqa: PLC0415 -- loaded while the plane starts
@@ -87,7 +98,7 @@ async def _ask(
         # First: what is left to fold is folded while discovery loads its model.
         request = await plane.after_last_commit(tenant, request)
         await plane.wait_discovery()
-        return await plane.ask(tenant, question, request)
+        return await plane.ask(tenant, question, request, read=read)
 
 
 def print_answer(answer: AskAnswer) -> None:
@@ -95,6 +106,8 @@ def print_answer(answer: AskAnswer) -> None:
     print_line(f"{answer.status}: {shown(answer.answer)}" if answer.answer is not None else answer.status)
     if answer.reason:
         print_line(f"  why       {answer.reason}")
+    if answer.reading is not None:
+        _print_reading(answer.reading)
     for line in answer.context.lines:
         cited = "*" if line.id in answer.cites else " "
         print_line(f"  {cited} {line.id:<6} {line.observed_at:<25} {line.mark:<10} {line.text}")
@@ -107,6 +120,16 @@ def print_answer(answer: AskAnswer) -> None:
     print_line(
         f"  context   {answer.context.hash}  ({answer.context.tokens} of {answer.context.budget} tokens)"
     )
+
+
+def _print_reading(reading: ReadingAnswer) -> None:
+    said = f"failed: {reading.failure}" if reading.status == "failed" else shown(reading.text)
+    print_line(f"  reader    {'abstained' if reading.status == 'abstained' else said}  ({reading.model})")
+    if reading.status == "answered" and not reading.grounded:
+        missing = ", ".join(reading.unknown_cites)
+        print_line(
+            f"            not grounded: it cites {missing or 'no line'}{' (not there)' * bool(missing)}"
+        )
 
 
 def resolve(

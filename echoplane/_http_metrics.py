@@ -31,6 +31,11 @@ class Metrics:
             registry=self._registry,
         )  # fmt: skip
 
+        self._readings = Counter(
+            "echoplane_readings_total", "Contexts read by the reader, by what came of it.",
+            ("status", "failure"), registry=self._registry,
+        )  # fmt: skip
+
     def observe(self, *, route: str, method: str, status: int, duration_seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()
         self._seconds.labels(route, method).observe(duration_seconds)
@@ -40,6 +45,9 @@ class Metrics:
 
     def answered(self, *, status: str, degraded: bool) -> None:
         self._answers.labels(status, str(degraded).lower()).inc()
+
+    def read(self, *, status: str, failure: str | None) -> None:
+        self._readings.labels(status, failure or "").inc()
 
     def text(self, look: Look) -> bytes:
         """Return the exposition format, with what a look at the plane has found."""

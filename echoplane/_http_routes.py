@@ -134,8 +134,11 @@ def _add_questions(router: APIRouter, plane: Plane, metrics: Metrics) -> None:
                 disclose_conflicts=body.disclose_conflicts,
             ),
             await named(plane, tenant, body.view, view),
+            read=body.reader,
         )
         metrics.answered(status=answer.status, degraded=answer.degraded)
+        if answer.reading is not None:
+            metrics.read(status=answer.reading.status, failure=answer.reading.failure)
         return answer
 
     @router.get("/v1/{tenant}/contexts/{context_hash}", dependencies=[Depends(no_parameters)])

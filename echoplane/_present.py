@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import timedelta
 
 from contracts.answers import Answer
 from contracts.contexts import ContextPack
 from contracts.events import ErasedEvent, Event, Receipt
+from contracts.models import Reading
 from contracts.proposals import Candidate, Proposal
 from contracts.resolutions import KeyResolution
 from contracts.times import format_instant
@@ -21,6 +23,7 @@ from contracts.wire import (
     EventAnswer,
     HitAnswer,
     LineAnswer,
+    ReadingAnswer,
     ReceiptAnswer,
     ReplayAnswer,
     RouteAnswer,
@@ -98,7 +101,13 @@ def ask_answer(
         degraded=proposal.degraded,
         configuration_hash=trail.configuration_hash,
         trail=trail.trail_id,
+        reading=None if trail.reading is None else _reading(trail.reading),
     )
+
+
+def _reading(reading: Reading) -> ReadingAnswer:
+    lists = {"cites": list(reading.cites), "unknown_cites": list(reading.unknown_cites)}
+    return ReadingAnswer.model_validate(asdict(reading) | lists)
 
 
 def context_answer(pack: ContextPack) -> ContextAnswer:

@@ -19,8 +19,9 @@ import structlog
 from contracts import limits
 from contracts.answers import Answer
 from contracts.contexts import ClosureSet, ContextPack
-from contracts.errors import ErasedMeanwhile, Incorrect, Unavailable
+from contracts.errors import BadRequest, ErasedMeanwhile, Incorrect, Unavailable
 from contracts.events import ErasedEvent
+from contracts.models import LanguageModel
 from contracts.ports import Discovery, TokenCounter
 from contracts.proposals import KeyProposal, Proposal
 from contracts.resolutions import KeyResolution
@@ -44,7 +45,7 @@ from ledger.log import (
 )
 from ledger.resolve import pin, resolve_many
 from packing import answer_digest, event_ids, pack
-from realize import Derivation, Derived, claims_of, derive, named_pairs, read_task, realize
+from realize import Derivation, Derived, claims_of, derive, named_pairs, read_answer, read_task, realize
 
 log = structlog.get_logger()
 
@@ -90,23 +91,42 @@ class Path:
     counter: TokenCounter
     configuration_hash: str
     users: Users = field(default_factory=Users)
+    reader: LanguageModel | None = None
 
-    async def ask(self, tenant: str, question: Question, request: ViewRequest, *, wait_ms: int) -> Asked:
+    async def ask(
+        self, tenant: str, question: Question, request: ViewRequest, *, wait_ms: int, read: bool = False
+    ) -> Asked:
         """
-        Answer a question and store its trail.
+        Answer a question and store its trail; `read`: have the context read by the reader, too.
 
         Raises:
+            BadRequest: No reader is configured.
             NotYet: The view asked for is not folded within the wait.
             NotFound: No such tenant.
             ErasedMeanwhile: What it is answered from was erased, and again each time it was asked anew.
             IntegrityFault: Something read does not match what covers it.
         """
+        reader = self._must_read() if read else None
         for _ in range(_TRIES_AFRESH):
             with contextlib.suppress(ErasedMeanwhile):
-                return await self._ask(tenant, question, request, wait_ms=wait_ms)
-        return await self._ask(tenant, question, request, wait_ms=wait_ms)
+                return await self._ask(tenant, question, request, wait_ms=wait_ms, reader=reader)
+        return await self._ask(tenant, question, request, wait_ms=wait_ms, reader=reader)
 
-    async def _ask(self, tenant: str, question: Question, request: ViewRequest, *, wait_ms: int) -> Asked:
+    def _must_read(self) -> LanguageModel:
+        if self.reader is None:
+            reason = "there is none: set ECHOPLANE_READER_URL and ECHOPLANE_READER_MODEL"
+            raise BadRequest(field="reader", reason=reason)
+        return self.reader
+
+    async def _ask(
+        self,
+        tenant: str,
+        question: Question,
+        request: ViewRequest,
+        *,
+        wait_ms: int,
+        reader: LanguageModel | None,
+    ) -> Asked:
         view = await pin(self.database, tenant, request, wait_ms=wait_ms)
         started = time.perf_counter()
         proposal = await self._propose(tenant, question, view)
@@ -130,6 +150,7 @@ class Path:
             content_hash=built.pack.content_hash,
             answer_digest=built.answer_digest,
             status=built.answer.status,
+            reading=None if reader is None else await read_answer(reader, question.text, built.pack),
         )
         await store_recall(self.database, tenant, trail, built.pack)
         log.info(
@@ -141,6 +162,14 @@ class Path:
             propose_ms=round((proposed - started) * 1000, 1),
             build_ms=round((time.perf_counter() - proposed) * 1000, 1),
         )
+        if trail.reading is not None:
+            failure = trail.reading.failure
+            log.info(
+                "context_read",
+                status=trail.reading.status.value,
+                failure=None if failure is None else failure.value,
+                attempts_count=trail.reading.attempts,
+            )
         return Asked(
             answer=built.answer,
             pack=built.pack,

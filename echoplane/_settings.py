@@ -18,7 +18,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contracts.errors import BadRequest
-from contracts.limits import DISCOVERIES_MAX, WORKERS_MAX
+from contracts.limits import DISCOVERIES_MAX, MODEL_SECONDS_MAX, WORKERS_MAX
 
 PREFIX: Final = "ECHOPLANE_"
 
@@ -82,6 +82,14 @@ class Settings(BaseSettings):
     """Sent there as a bearer token."""
     embeddings_key_file: Path | None = None
     """File that holds the same, instead."""
+    reader_url: str | None = None
+    """What stands before `/chat/completions` of an OpenAI-compatible endpoint; none: there is no reader."""
+    reader_model: str = ""
+    """The model's name there, in full. Goes together with `reader_url`."""
+    reader_key: SecretStr | None = None
+    """Sent there as a bearer token."""
+    reader_seconds: Annotated[float, Field(gt=0, le=MODEL_SECONDS_MAX)] = 60
+    """How long it may take to read one context, all attempts together."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     master_key_file: Path | None = None
     """File of mode 0600 with 64 hexadecimal digits; none: made below the data folder at the first start."""
@@ -109,6 +117,16 @@ class Settings(BaseSettings):
             raise ValueError("embeddings_url and model_dir are two embedders")
         if self.embeddings_key is not None and self.embeddings_key_file is not None:
             raise ValueError("embeddings_key and embeddings_key_file are two keys")
+        return self
+
+    @model_validator(mode="after")
+    def _a_reader_is_whole(self) -> Self:
+        if (self.reader_url is None) != (not self.reader_model):
+            raise ValueError("reader_url and reader_model go together")
+        if self.reader_url is None and self.reader_key is not None:
+            raise ValueError("reader_key needs reader_url")
+        if self.reader_url is not None and not self.reader_url.startswith(("http://", "https://")):
+            raise ValueError("reader_url begins with http:// or https://")
         return self
 
     @model_validator(mode="after")

@@ -42,6 +42,7 @@ from echoplane._embedded import Servers
 from echoplane._embedders import configured_model
 from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
+from echoplane._language_model import configured_reader
 from echoplane._plane import ask_for
 from echoplane._present_reads import resolve_answer
 from echoplane._query import Path
@@ -233,8 +234,10 @@ class Plane:
             keys = await ledger_log.tenant_keys(self.database, tenant, connection)
             return await registered_contracts(connection, keys, view)
 
-    async def ask(self, tenant: str, question: Question, request: ViewRequest) -> AskAnswer:
-        asked = await self.path.ask(tenant, question, request, wait_ms=self.wait_ms)
+    async def ask(
+        self, tenant: str, question: Question, request: ViewRequest, *, read: bool = False
+    ) -> AskAnswer:
+        asked = await self.path.ask(tenant, question, request, wait_ms=self.wait_ms, read=read)
         return present.ask_answer(
             answer=asked.answer,
             pack=asked.pack,
@@ -301,6 +304,7 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
     )
     counter = ApproximateCounter()
     client = Client(discovery_sockets(folder, count=settings.discoveries))
+    reader = configured_reader(settings)
     try:
         yield Plane(
             settings=settings,
@@ -316,9 +320,12 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
                     model_digest=configured_model(settings),
                     counter=counter.name,
                 ),
+                reader=reader,
             ),
             local_token=ensure_local_token(folder),
             wait_ms=wait_ms,
         )
     finally:
+        if reader is not None:
+            await reader.close()
         await database.close()

@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.answers import AnswerStatus
 from contracts.contexts import ContextPack
 from contracts.errors import EchoplaneError, ErasedMeanwhile, IntegrityFault
+from contracts.models import Reading
 from contracts.proposals import Proposal
 from contracts.trails import Question, Trail
 from contracts.views import View
@@ -36,6 +37,7 @@ from ledger._tenants import tenant_keys
 
 _QUESTION: Final = TypeAdapter(Question)
 _PROPOSAL: Final = TypeAdapter(Proposal)
+_READING: Final = TypeAdapter(Reading | None)
 _VIEW: Final = TypeAdapter(View)
 
 
@@ -300,6 +302,7 @@ def secret_of(trail: Trail) -> dict[str, Any]:
     return {
         "proposal": _PROPOSAL.dump_python(trail.proposal, mode="json"),
         "question": _QUESTION.dump_python(trail.question, mode="json"),
+        "reading": _READING.dump_python(trail.reading, mode="json"),
     }
 
 
@@ -330,6 +333,7 @@ def open_trail(keys: TenantKeys, row: Any) -> Trail:  # noqa: ANN401 - a row joi
         content_hash=body["content_hash"],
         answer_digest=body["answer_digest"],
         status=None if row["status"] is None else AnswerStatus(row["status"]),
+        reading=_READING.validate_json(canonical(secret.get("reading"))),
     )
 
 

@@ -3,16 +3,19 @@ The answer, derived from resolved states and a frozen context and nothing else. 
 
 Promises: it shows only what was asked, or says that evidence is missing or in conflict; every
 answer cites its lines; a question is derived from (`read_task`, `derive`) only if every word of it is
-understood.
+understood. A reader gets the context and the question and nothing else, and how it fails is said.
 Does not promise: an answer.
 """
 
 from realize._derive import Derivation, Derived, Found, claims_of, derive
+from realize._reader import ABSTENTION, PROMPT_DIGEST, read_answer, reader_prompt
 from realize._realize import realize
 from realize._select import named_pairs
 from realize._task import Task, read_task
 
 __all__ = [
+    "ABSTENTION",
+    "PROMPT_DIGEST",
     "Derivation",
     "Derived",
     "Found",
@@ -20,6 +23,8 @@ __all__ = [
     "claims_of",
     "derive",
     "named_pairs",
+    "read_answer",
     "read_task",
+    "reader_prompt",
     "realize",
 ]
