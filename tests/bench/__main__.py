@@ -17,6 +17,7 @@ from echoplane._clock import wall_clock
 from tests.bench import (
     append_benches,
     asof_benches,
+    idle_benches,
     ledger_benches,
     packing_benches,
     path_benches,
@@ -29,6 +30,7 @@ from tests.bench.measure import Row, table, with_growth
 
 BENCHES = {
     "append": append_benches.appends,
+    "grown": append_benches.grown,
     "fold": ledger_benches.folds,
     "equal": ledger_benches.equal_readings,
     "asof": asof_benches.reads,
@@ -40,6 +42,7 @@ BENCHES = {
     "packing": packing_benches.choices,
     "visible": path_benches.visible,
     "ask": path_benches.asks,
+    "idle": idle_benches.idle,
 }
 FOLDER = Path(__file__).resolve().parents[2] / "artifacts" / "bench"
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import statistics
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from socket import socket
 from typing import Final
@@ -26,16 +28,32 @@ from tests.bench.arms import Arm, arm
 from tests.bench.grounds import Grounds
 from tests.bench.ledger_benches import reading
 from tests.bench.measure import Row, latencies, rate, timed
+from tests.processor import spent
 
 CLIENTS: Final = 8
 RUNS: Final = 5
 SHAPES: Final = ((1, 800), (100, 8_000))
 """Events of one append, and of one run."""
-HEADER, CIPHERTEXT = b"h" * 170, b"c" * 420
-"""As long as those of a reading."""
+STREAM: Final = b"s" * 32
+HEADER_BYTES, CIPHERTEXT_BYTES, DIGEST_BYTES, KEY_BYTES = 170, 420, 32, 60
+"""As long as those of a reading; what ours writes looks random, so this does too."""
 TENANT: Final = "appends"
+OTHERS: Final = ("eventsourcing 9.5", "eventsourcing 9.5 with its function in the server")
+"""Its recorder as it comes, and as it is with a function of its own in the server."""
 GROWN: Final = (10_000, 100_000)
 LATENCIES: Final = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """
+    Seconds of one run by the clock, and of the processes that did the work.
+
+    A load client that only sends requests, written beforehand, is not one of these.
+    """
+
+    seconds: float
+    processor: float
 
 
 class _Fresh:
@@ -52,72 +70,82 @@ class _Fresh:
 
 async def appends(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
     """Eight clients of one tenant, one event or a hundred at a time, every way in turn in each run."""
+    _ = large
     fresh = _Fresh()
     await create_tenant(at.plane.database, TENANT)
     await at.plain.execute(
         "CREATE TABLE plain_event (LIKE event INCLUDING ALL); "
         "CREATE TABLE plain_key (LIKE event_key INCLUDING ALL)"
     )
-    async with _served(at) as port, arm("eventsourcing_arm.py") as other, _raw_connections(at) as raw:
+    async with _served(at) as api, arm("eventsourcing_arm.py") as other, _raw_connections(at) as raw:
         if other is not None:
             await other.ask("open", _parts(at))
         for batch, events in SHAPES:
-            seconds: dict[str, list[float]] = defaultdict(list)
+            taken: dict[str, list[_Taken]] = defaultdict(list)
             for run in range(-1, RUNS):
                 found = {
-                    "http": await _through_http(at, port, fresh(events), batch),
+                    "http": await _through_http(at, api, fresh(events), batch),
                     "python": await _through_python(at, fresh(events), batch),
-                    "raw INSERT": await _raw_inserts(raw, batch, events),
+                    "raw INSERT": await _raw_inserts(at, raw, batch, events),
                 }
                 if other is not None:
-                    found |= await _other_store(other, batch, events)
+                    found |= await _other_store(at, other, batch, events)
                 # The first warms up what each of them keeps.
                 for name, one in found.items() if run >= 0 else ():
-                    seconds[name].append(one)
-            for row in _rows(batch, events, seconds):
+                    taken[name].append(one)
+            for row in _rows(batch, events, taken):
                 yield row
-    for size in (*GROWN, *((1_000_000,) if large else ())):
-        yield await _grown(at, size)
 
 
-def _rows(batch: int, events: int, seconds: dict[str, list[float]]) -> list[Row]:
+def _rows(batch: int, events: int, taken: dict[str, list[_Taken]]) -> list[Row]:
     """Return each way into the log beside each of the others' that was measured."""
-    ways = {name: seconds.pop(name) for name in ("http", "python")}
-    return [
-        rate(
-            bench=f"append by {CLIENTS} through {name}", size=batch, events=events, seconds=taken,
-            beside=events / statistics.median(others), note=f"beside {other}",
-        )
-        for name, taken in ways.items() for other, others in seconds.items()
-    ]  # fmt: skip
+    ways = {name: taken.pop(name) for name in ("http", "python")}
+    rows = []
+    for name, runs in ways.items():
+        for other, others in taken.items():
+            rows.append(rate(
+                bench=f"append by {CLIENTS} through {name}", size=batch, events=events,
+                seconds=[one.seconds for one in runs], note=f"beside {other}",
+                beside=events / statistics.median(one.seconds for one in others),
+            ))  # fmt: skip
+            mine, theirs = (
+                1e6 * statistics.median(one.processor for one in each) / events for each in (runs, others)
+            )
+            rows.append(Row(
+                bench="processor time of an event", size=batch, n=len(runs), unit="us", value=mine,
+                beside=theirs, note=f"{name} beside {other}",
+            ))  # fmt: skip
+    return rows
 
 
 async def _by_clients(
-    send: Callable[[int, Sequence[int]], Awaitable[None]], batch: int, events: int
-) -> float:
-    """Return how long the clients take for their shares, each one append after the other."""
+    at: Grounds, process: int, send: Callable[[int, Sequence[int]], Awaitable[None]], batch: int, events: int
+) -> _Taken:
+    """Time the clients with their shares, each one append after the other; and a process, and the server."""
     shares = [range(first, events, CLIENTS * batch) for first in range(0, CLIENTS * batch, batch)]
 
     async def all_of_them() -> None:
         await asyncio.gather(*(send(client, share) for client, share in enumerate(shares)))
 
-    return await timed(all_of_them)
+    before = spent([process, _server(at)])
+    seconds = await timed(all_of_them)
+    return _Taken(seconds=seconds, processor=spent([process, _server(at)]) - before)
 
 
-async def _through_python(at: Grounds, drafts: list[EventDraft], batch: int) -> float:
+async def _through_python(at: Grounds, drafts: list[EventDraft], batch: int) -> _Taken:
     async def send(_: int, firsts: Sequence[int]) -> None:
         for first in firsts:
             await append(at.plane.database, TENANT, drafts[first : first + batch], grant=LOCAL_GRANT)
 
-    return await _by_clients(send, batch, len(drafts))
+    return await _by_clients(at, os.getpid(), send, batch, len(drafts))
 
 
 # --- HTTP ---------------------------------------------------------------------------------------
 
 
 @contextlib.asynccontextmanager
-async def _served(at: Grounds) -> AsyncIterator[int]:
-    """Run the API as the plane runs it, in a process of its own."""
+async def _served(at: Grounds) -> AsyncIterator[tuple[int, int]]:
+    """Run the API as the plane runs it, in a process of its own; yield that and its port."""
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
@@ -133,7 +161,7 @@ async def _served(at: Grounds) -> AsyncIterator[int]:
             while not await _answers(port):
                 assert process.returncode is None, "the API ended"
                 await asyncio.sleep(0.05)
-        yield port
+        yield process.pid, port
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
@@ -149,8 +177,9 @@ async def _answers(port: int) -> bool:
     return True
 
 
-async def _through_http(at: Grounds, port: int, drafts: list[EventDraft], batch: int) -> float:
+async def _through_http(at: Grounds, api: tuple[int, int], drafts: list[EventDraft], batch: int) -> _Taken:
     """Send what was written beforehand, over a connection that each client keeps."""
+    process, port = api
     requests = {
         first: _request(at, port, drafts[first : first + batch]) for first in range(0, len(drafts), batch)
     }
@@ -165,7 +194,7 @@ async def _through_http(at: Grounds, port: int, drafts: list[EventDraft], batch:
             await reader.readexactly(int(head.split(b"content-length:", 1)[1].split(b"\r\n", 1)[0]))
 
     try:
-        return await _by_clients(send, batch, len(drafts))
+        return await _by_clients(at, process, send, batch, len(drafts))
     finally:
         for _, writer in connections:
             writer.close()
@@ -181,6 +210,11 @@ def _request(at: Grounds, port: int, drafts: Sequence[EventDraft]) -> bytes:
 
 
 # --- beside -------------------------------------------------------------------------------------
+
+
+def _server(at: Grounds) -> int:
+    assert at.servers.postgres is not None
+    return at.servers.postgres.pid
 
 
 def _conninfo(at: Grounds) -> str:
@@ -204,30 +238,36 @@ async def _raw_connections(at: Grounds) -> AsyncIterator[list[psycopg.AsyncConne
         ]
 
 
-async def _raw_inserts(connections: list[psycopg.AsyncConnection], batch: int, events: int) -> float:
+async def _raw_inserts(
+    at: Grounds, connections: list[psycopg.AsyncConnection], batch: int, events: int
+) -> _Taken:
     """Insert rows as wide as an event's with its key, one transaction a batch, each client on its own."""
-    at = await _next_number(connections[0])
-    digest = b"d" * 32
+    next_number = await _next_number(connections[0])
+    rows = [_plain_row(number) for number in range(next_number, next_number + events)]
 
     async def send(client: int, firsts: Sequence[int]) -> None:
         for first in firsts:
-            numbers = range(at + first, at + first + batch)
-            rows = [
-                ("plain", one, 1, f"ev_{one:026}", "observation", digest, one, one.to_bytes(32, "big"),
-                 one.to_bytes(32, "big"), digest, HEADER, CIPHERTEXT, digest)
-                for one in numbers
-            ]  # fmt: skip
-            keys = [("plain", row[3], b"k" * 60) for row in rows]
+            own = rows[first : first + batch]
             async with connections[client].transaction(), connections[client].cursor() as cursor:
                 await cursor.executemany(
                     "INSERT INTO plain_event (tenant, position, commit, event_id, kind, stream_digest, "
                     "stream_version, source_digest, idempotency_digest, content_digest, header, ciphertext, "
                     f"hash) VALUES ({', '.join(['%s'] * 13)})",
-                    rows,
+                    [row for row, _ in own],
                 )
-                await cursor.executemany("INSERT INTO plain_key VALUES (%s, %s, %s)", keys)
+                await cursor.executemany("INSERT INTO plain_key VALUES (%s, %s, %s)", [key for _, key in own])
 
-    return await _by_clients(send, batch, events)
+    return await _by_clients(at, os.getpid(), send, batch, events)
+
+
+def _plain_row(number: int) -> tuple[Sequence[object], Sequence[object]]:
+    key, content, own = (os.urandom(DIGEST_BYTES) for _ in range(3))
+    event_id = f"ev_{key.hex()[:26]}"
+    return (
+        ("plain", number, 1, event_id, "observation", STREAM, number, key, key, content,
+         os.urandom(HEADER_BYTES), os.urandom(CIPHERTEXT_BYTES), own),
+        ("plain", event_id, os.urandom(KEY_BYTES)),
+    )  # fmt: skip
 
 
 async def _next_number(connection: psycopg.AsyncConnection) -> int:
@@ -236,22 +276,32 @@ async def _next_number(connection: psycopg.AsyncConnection) -> int:
     return int(number)
 
 
-async def _other_store(other: Arm, batch: int, events: int) -> dict[str, float]:
-    """Its recorder as it comes, and as it is with a function of its own in the server."""
-    plain, function = await other.ask("append", [CLIENTS, batch, events, len(CIPHERTEXT)])
-    return {"eventsourcing 9.5": plain, "eventsourcing 9.5 with its function in the server": function}
+async def _other_store(at: Grounds, other: Arm, batch: int, events: int) -> dict[str, _Taken]:
+    found = {}
+    for functions, name in enumerate(OTHERS):
+        before = spent([_server(at)])
+        seconds, own = await other.ask("append", [functions, CLIENTS, batch, events, CIPHERTEXT_BYTES])
+        found[name] = _Taken(seconds=seconds, processor=own + spent([_server(at)]) - before)
+    return found
 
 
 # --- a log that grows -----------------------------------------------------------------------------
 
 
-async def _grown(at: Grounds, size: int) -> Row:
-    """Single appends to a log of a size."""
+async def grown(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
+    """Single appends to logs of several sizes, filled in batches beforehand; one to each in turn."""
     fresh = _Fresh()
-    tenant = await at.tenant(f"grown-{size}", (fresh(1)[0] for _ in range(size)), folded=False)
+    sizes = (*GROWN, *((1_000_000,) if large else ()))
+    for size in sizes:
+        await at.tenant(f"grown-{size}", (fresh(1)[0] for _ in range(size)), folded=False)
+    await at.plain.execute("CHECKPOINT")
 
-    async def one(draft: EventDraft) -> None:
-        await append(at.plane.database, tenant, [draft], grant=LOCAL_GRANT)
+    async def one(size: int, draft: EventDraft) -> None:
+        await append(at.plane.database, f"grown-{size}", [draft], grant=LOCAL_GRANT)
 
-    seconds = [await timed(partial(one, draft)) for draft in fresh(LATENCIES)]
-    return latencies(bench="append one to a log of", size=size, seconds=seconds)
+    seconds: dict[int, list[float]] = defaultdict(list)
+    for draft in fresh(LATENCIES):
+        for size in sizes:
+            seconds[size].append(await timed(partial(one, size, draft)))
+    for size in sizes:
+        yield latencies(bench="append one to a log of", size=size, seconds=seconds[size])

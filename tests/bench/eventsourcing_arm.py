@@ -1,8 +1,8 @@
 """
 The PostgreSQL recorder of `eventsourcing`, measured by itself: run with an interpreter of its own.
 
-Reads one JSON object a line, `{"open": [conninfo parts, with functions of its own in the server or not]}` and
-then `{"append": [clients, batch, events, bytes of each]}`; answers each with one.
+Reads one JSON object a line, `{"open": [conninfo parts]}` and
+then `{"append": [with functions or not, clients, batch, events, bytes of each]}`; answers each with one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ def opened(host: str, port: int, user: str, dbname: str, *, functions: bool) -> 
     return recorder
 
 
-def append(recorder: PostgresApplicationRecorder, clients: int, batch: int, events: int, size: int) -> float:
-    """Return how many seconds so many clients take, each with a stream of its own."""
+def append(
+    recorder: PostgresApplicationRecorder, clients: int, batch: int, events: int, size: int
+) -> tuple[float, float]:
+    """Return how many seconds so many clients take, each with a stream of its own, and this process."""
     state = b"s" * size
 
     def one() -> list[list[StoredEvent]]:
@@ -40,12 +42,12 @@ def append(recorder: PostgresApplicationRecorder, clients: int, batch: int, even
             recorder.insert_events(each)
 
     threads = [threading.Thread(target=run, args=[one()]) for _ in range(clients)]
-    started = time.perf_counter()
+    started, before = time.perf_counter(), time.process_time()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, time.process_time() - before
 
 
 def main() -> None:
@@ -54,9 +56,10 @@ def main() -> None:
         [(name, given)] = json.loads(line).items()
         if name == "open":
             recorders = [opened(*given, functions=functions) for functions in (False, True)]
-            answer: list[float] = []
+            answer: tuple[float, float] | None = None
         else:
-            answer = [append(recorder, *given) for recorder in recorders]
+            functions, *shape = given
+            answer = append(recorders[functions], *shape)
         print(json.dumps(answer), flush=True)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """
-    One measured thing. `value` is the median of `n` in `unit`; `p95` where single calls are measured.
+    One measured thing. `value` is the median of `n` in `unit`; the percentiles are those of single calls.
 
     `beside` is the same of what it is compared with, measured in the same run.
     """
@@ -23,6 +23,7 @@ class Row:
     unit: str
     value: float
     p95: float | None = None
+    p99: float | None = None
     beside: float | None = None
     note: str = ""
 
@@ -34,9 +35,9 @@ class Row:
 def latencies(*, bench: str, size: int, seconds: Sequence[float], note: str = "", **more: Any) -> Row:
     """Return a row of single calls, in milliseconds."""
     ordered = sorted(1_000 * one for one in seconds)
-    p95 = ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))]
+    p95, p99 = (ordered[min(len(ordered) - 1, round(share * len(ordered)))] for share in (0.95, 0.99))
     return Row(
-        bench=bench, size=size, n=len(ordered), unit="ms", value=statistics.median(ordered), p95=p95,
+        bench=bench, size=size, n=len(ordered), unit="ms", value=statistics.median(ordered), p95=p95, p99=p99,
         note=note, **more,
     )  # fmt: skip
 
@@ -67,7 +68,7 @@ def with_growth(rows: Sequence[Row]) -> list[tuple[Row, float | None]]:
 
 def table(rows: Sequence[Row]) -> str:
     """Return the rows for a person."""
-    head = ("bench", "size", "n", "median", "p95", "beside", "ratio", "x10", "")
+    head = ("bench", "size", "n", "median", "p95", "p99", "beside", "ratio", "x10", "")
     lines = [head, *(_cells(row, growth) for row, growth in with_growth(rows))]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
@@ -88,5 +89,5 @@ def _cells(row: Row, growth: float | None) -> tuple[str, ...]:
     ratio = row.value / row.beside if row.beside else None
     return (
         row.bench, f"{row.size:,}", str(row.n), shown(row.value, f" {row.unit}"), shown(row.p95),
-        shown(row.beside), shown(ratio), shown(growth), row.note,
+        shown(row.p99), shown(row.beside), shown(ratio), shown(growth), row.note,
     )  # fmt: skip

@@ -19,6 +19,7 @@ from tests.bench.measure import Row, latencies, timed
 
 START = datetime(2024, 1, 1, 9, tzinfo=UTC)
 ASKED = 21
+VISIBLE = 300
 PEOPLE = ("Ann", "Bea", "Cyr", "Dov")
 PLACES = ("Lyon", "Graz", "Oslo", "Turin", "Ghent", "Porto", "Genoa", "Malmö")
 THINGS = ("garden", "boat", "piano", "bicycle", "kitchen", "lantern", "orchard", "loom", "kiln", "tent")
@@ -71,7 +72,7 @@ async def visible(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
         run_projection(database, at.servers.redis_url, RuleProjector(), consumer="bench", stop=stop)
     )
     seconds = []
-    for number in range(40):
+    for number in range(VISIBLE):
         draft = reading(number, entity=f"cup {number % 9}", value="kitchen")
         receipt = await append(database, "visible", [draft], grant=LOCAL_GRANT)
         view = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=receipt.commit)
