@@ -69,6 +69,7 @@ class TenantIndex:
         self._actors_seen = Column(np.int32)
         self._stream = Column(np.int32)
         self._assistant = Column(np.bool_)
+        self._marks = Column(np.uint8)
         self._embedded = Column(np.bool_)
         self._first_missing = 0
 
@@ -111,6 +112,7 @@ class TenantIndex:
         self._actor.append(self.actors.setdefault(unit.actor_id, len(self.actors)))
         self._stream.append(self._streams.setdefault(unit.stream, len(self._streams)))
         self._assistant.append(unit.actor_class == ASSISTANT)
+        self._marks.append(unit.marks)
         self._actors_seen.append(len(self.actors))
         if unit.actor_class == ASSISTANT and self._first_assistant is None:
             self._first_assistant = row
@@ -188,6 +190,10 @@ class TenantIndex:
     def said_by_assistant(self, count: int) -> npt.NDArray[Any]:
         """Whether an actor of class `assistant` said it."""
         return self._assistant.view(count)
+
+    def marks(self, count: int) -> npt.NDArray[Any]:
+        """The marks of each row's text."""
+        return self._marks.view(count)
 
     def embedded(self, count: int) -> npt.NDArray[Any]:
         """Whether each row has its vector."""

@@ -71,21 +71,27 @@ def weights_for(shortness: float) -> dict[str, float]:
         shortness: 1 for a history of chat lines, 0 for one of long messages.
 
     Words and meaning count alike: each finds what the other misses. A short line takes its sense
-    from those around it, so windows, neighbours and streams count as far as turns are short. What
+    from those around it, so there windows take the place of single turns, and neighbours, streams
+    and the question that a line replies to count. A short line that asks states nothing, and one
+    that answers "when" or "how many" has a time or a number in it, as any long message has. What
     the ledger has typed is worth nearly as much as a perfect match of words, since an extractor
-    read it there. Who speaks and when break ties. Among long messages, which are those of an
-    assistant mostly, the person's own are nearer to the fact.
+    read it there. Who speaks and when rank among what was found. Among long messages, which are
+    those of an assistant mostly, the person's own are nearer to the fact.
     """
+    length = 1 - shortness
     return {
-        "lexical": 1.0,
-        "window": 0.8 * shortness,
+        "lexical": 0.3 + 0.7 * length,
+        "window": 0.6 * shortness,
         "dense": 1.2,
         "state": 0.8,
-        "actor": 0.3,
-        "time": 0.4,
-        "first_hand": 0.1 + 0.3 * (1 - shortness),
-        "session": 0.2 * shortness,
-        "neighbours": 0.4 * shortness,
+        "actor": 0.6,
+        "time": 0.8,
+        "first_hand": 0.2 * length,
+        "stated": 0.25 * shortness,
+        "surface": 0.3 * shortness,
+        "session": 0.3 * shortness,
+        "neighbours": 0.2 * shortness,
+        "reply": 0.3 * shortness,
     }
 
 
@@ -199,6 +205,8 @@ def _speak(
     done.run("actor", lambda: signals.actor(index, plan, count), state=state)
     done.run("time", lambda: signals.time(index, plan.times, count), state=state)
     done.run("first_hand", lambda: signals.first_hand(index, count), state=state)
+    done.run("stated", lambda: signals.stated(index, count), state=state)
+    done.run("surface", lambda: signals.surface(index, plan, count), state=state)
 
 
 def _dense(done: _Round, index: Searched, dense: Dense, *, count: int, late: bool) -> None:
@@ -223,10 +231,12 @@ def _fuse(index: Searched, done: _Round, weights: Mapping[str, float], count: in
     base = total({route: signal for route, signal in done.signals.items() if signal.ranks})
     done.run("session", lambda: signals.session(index, base, count))
     done.run("neighbours", lambda: signals.neighbours(index, base, count))
+    done.run("reply", lambda: signals.reply(index, base, count))
     everything = sum(weights[route] for route in done.signals)
     found = base > 0
-    if "neighbours" in done.signals:
-        found |= done.signals["neighbours"].scores > 0
+    for route in ("neighbours", "reply"):
+        if route in done.signals:
+            found |= done.signals[route].scores > 0
     # Who speaks, in which stream and when is said of every unit: it makes no candidate by itself.
     return np.where(found, total(done.signals) / everything, 0.0)
 

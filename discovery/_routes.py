@@ -9,5 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 ROUTES: Final = (
-    "lexical", "window", "dense", "state", "actor", "time", "first_hand", "session", "neighbours",
+    "lexical", "window", "dense", "state", "actor", "time", "first_hand", "stated",
+    "surface", "session", "neighbours", "reply",
 )  # fmt: skip

@@ -71,6 +71,10 @@ class Selection:
         """Whether an actor of class `assistant` said it."""
         return np.asarray(self._index.said_by_assistant(self._count)[self._rows[:count]])
 
+    def marks(self, count: int) -> npt.NDArray[Any]:
+        """The marks of each row's text."""
+        return np.asarray(self._index.marks(self._count)[self._rows[:count]])
+
     def embedded(self, count: int) -> npt.NDArray[Any]:
         """Whether each row has its vector."""
         return np.asarray(self._index.embedded(self._count)[self._rows[:count]])

@@ -20,12 +20,15 @@ from discovery._index import instant_us
 from discovery._lexical import NO_ROW, Scores
 from discovery._selection import Searched
 from discovery._text import terms, tokenize, words
+from discovery._units import Mark
 
 NEIGHBOURS_OF_MAX: Final = 128
 """Strong turns whose neighbours gain."""
 # A turn right beside a strong one may complete it (question and reply); two away, less.
 NEAR: Final = 1.0
 TWO_AWAY: Final = 0.5
+SURFACE_MARKS: Final = {"date": Mark.TIME, "number": Mark.NUMBER}
+"""What a text has in it that answers in the form asked for."""
 SHORT_TURN_WORDS: Final = 60
 """Median words of a turn at which a window helps half as much: one that long speaks for itself."""
 
@@ -135,6 +138,35 @@ def first_hand(index: Searched, count: int) -> Signal:
     return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
 
 
+def stated(index: Searched, count: int) -> Signal:
+    """Return 1 where a text does not end with a question: a short one that asks states nothing."""
+    scores = (index.marks(count) & Mark.ASKS == 0).astype(np.float64)
+    return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
+
+
+def surface(index: Searched, plan: Plan, count: int) -> Signal:
+    """Return 1 where a text names a time or a number, if the question asks for one."""
+    wanted = SURFACE_MARKS.get(plan.surface)
+    if wanted is None:
+        return Signal(np.zeros(count), 0, ranks=False)
+    scores = (index.marks(count) & wanted != 0).astype(np.float64)
+    return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
+
+
+def reply(index: Searched, base: Scores, count: int) -> Signal:
+    """Return for each turn what the question before it has to offer, if another put it."""
+    scores = np.zeros(count)
+    strong = strongest(base, NEIGHBOURS_OF_MAX)
+    strong = strong[index.marks(count)[strong] & Mark.ASKS != 0]
+    after = index.lexical.step(strong, 1, count=count)
+    there = after != NO_ROW
+    strong, after = strong[there], after[there]
+    actors = index.actor(count)
+    other = actors[strong] != actors[after]
+    scores[after[other]] = base[strong[other]]
+    return Signal(scores / _highest(base), int(np.count_nonzero(scores)), ranks=True)
+
+
 def session(index: Searched, base: Scores, count: int) -> Signal:
     """Return for each unit the best that its stream has to offer."""
     streams = index.stream(count)
@@ -169,8 +201,11 @@ def strongest(scores: Scores, limit: int) -> np.ndarray[tuple[int], np.dtype[np.
 
 def stretched(scores: Scores) -> Scores:
     """Return non-negative scores divided by their highest; all 0 if that is 0."""
-    highest = float(scores.max()) if len(scores) else 0.0
-    return scores / highest if highest > 0 else scores
+    return scores / _highest(scores)
+
+
+def _highest(scores: Scores) -> float:
+    return float(scores.max(initial=0.0)) or 1.0
 
 
 def _signal(scores: Scores) -> Signal:

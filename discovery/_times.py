@@ -62,6 +62,11 @@ def find_times(text: str, *, valid_at: datetime | None) -> tuple[TimeExpression,
     return tuple(expression for _, _, expression in sorted(found, key=lambda item: item[0])[:TIMES_MAX])
 
 
+def names_time(text: str) -> bool:
+    """Say whether a text names a time."""
+    return any(rule.pattern.search(text) for rule in _RULES)
+
+
 def _safely(rule: _Rule, match: re.Match[str], valid_at: datetime | None) -> Bounds | None:
     try:
         return rule.read(match, valid_at)

@@ -8,16 +8,34 @@ Commands (relation contracts, decisions, erasures) say nothing about the world a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from enum import IntFlag
 from typing import Any, Final
 
 from contracts.events import COMMAND_KINDS, ClaimDraft, Event, EventDraft, Stance, TargetDraft
 from discovery._text import terms, words
+from discovery._times import names_time
 
 RENDERED_CHARACTERS_MAX: Final = 2_000
 """Characters of rendered claims in a unit: enough for dozens of claims, bounded for hundreds."""
+MARKED_CHARACTERS_MAX: Final = 1_000
+"""Characters of a text that are looked through for its marks: only those of short turns are used."""
+
+_DIGIT: Final = re.compile(r"\d")
+_QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f", "\u037e")
+
+
+class Mark(IntFlag):
+    """What a text has in it, whatever its words."""
+
+    ASKS = 1
+    """It ends with a question."""
+    TIME = 2
+    """It names a time: a date, or one that is counted from when it was said."""
+    NUMBER = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +56,7 @@ class Unit:
     observed: datetime
     terms: tuple[str, ...]
     words_count: int
+    marks: Mark
     dense_text: str
 
 
@@ -62,8 +81,18 @@ def unit_of(event: Event) -> Unit | None:
         observed=event.observed.first if event.observed is not None else event.recorded_at,
         terms=(*terms(draft.actor.id), *found, *missing),
         words_count=len(words(text)),
+        marks=marks_of(text),
         dense_text=text,
     )
+
+
+def marks_of(text: str) -> Mark:
+    """Return what a text has in it; of a long one, of how it begins and ends."""
+    looked_at = text[:MARKED_CHARACTERS_MAX]
+    marks = Mark.ASKS if text.rstrip().endswith(_QUESTION_MARKS) else Mark(0)
+    if names_time(looked_at):
+        marks |= Mark.TIME
+    return marks | Mark.NUMBER if _DIGIT.search(looked_at) else marks
 
 
 def render_claims(draft: EventDraft) -> str:

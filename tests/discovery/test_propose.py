@@ -5,80 +5,27 @@ from __future__ import annotations
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from contracts.errors import BadRequest, NotFound, Unavailable
 from contracts.events import ErasedEvent, Kind
-from contracts.proposals import Proposal, RouteState
 from contracts.times import KnownAt
-from discovery import ROUTES, decode_proposal, encode_proposal, typed_state_proposal
+from discovery import decode_proposal, encode_proposal, typed_state_proposal
 from discovery._index import TenantIndex
-from discovery._planner import plan_question
-from discovery._propose import NO_DENSE, QUANTUM_PPM, Dense, compose, weights_for
-from discovery._signals import dense_question, shortness, strongest
 from discovery._units import unit_of
 from discovery._wire import decode_request, encode_error, encode_propose, raise_error
+from tests.discovery.asking import DRAFTS, WORDS, ask, index_of
 from tests.discovery.values import (
     NOW,
-    WordEmbedder,
     claim,
     event,
     found,
     question,
-    route,
     timeless,
     turn,
     view,
 )
-
-EMBEDDER = WordEmbedder()
-
-
-def index_of(drafts, claims=(), *, embed=True) -> TenantIndex:
-    index = TenantIndex(dimensions=384)
-    for position, draft in enumerate(drafts, 1):
-        index.add(event(draft, position))
-    index.complete_commit = index.last_commit
-    for made in claims:
-        index.add_claim(made)
-    if embed and len(index):
-        index.set_vectors(
-            range(len(index)), EMBEDDER.embed([unit_of(event(d, 1)).dense_text for d in drafts])
-        )
-    return index
-
-
-def ask(
-    index: TenantIndex,
-    text: str,
-    cut: int | None = None,
-    *,
-    dense: bool = True,
-    without: tuple[str, ...] = (),
-) -> Proposal:
-    at = view(index.complete_commit if cut is None else cut)
-    plan = plan_question(text, index.names.at(at.cut), valid_at=at.valid_at)
-    part = NO_DENSE
-    if dense:
-        vector = EMBEDDER.embed([dense_question(index, text, index.count_at(at.cut))])[0]
-        part = Dense(state=RouteState.OK, vector=vector, near=None, duration_us=0)
-    return compose(index, plan, text, view=at, late=False, dense=part, without=without)
-
-
-@pytest.mark.parametrize("route", ROUTES)
-def test_a_route_that_is_off_says_so_and_adds_nothing(route):
-    index = index_of([turn("Ann lives in Lyon.", actor="Ann"), turn("Yes, in May.", actor="Bob")], CLAIMS)
-
-    proposal = ask(index, "Where did Ann live in May?", without=(route,))
-
-    states = {report.route: report.state for report in proposal.routes}
-    assert set(states) == set(ROUTES) == set(weights_for(0.5))
-    assert [name for name, state in states.items() if state == RouteState.OFF] == [route]
-    assert all(hit.route != route for candidate in proposal.candidates for hit in candidate.hits)
-
 
 # --- units ------------------------------------------------------------------------------------------
 
@@ -212,106 +159,6 @@ def test_what_comes_from_typed_state_alone_says_that_it_is_degraded():
     assert proposal.degraded
     assert [report.route for report in proposal.routes] == ["state"]
     assert keys_of(proposal)["Ann", "lives_in"]
-
-
-# --- signals and fusion -----------------------------------------------------------------------------
-
-TALK = (
-    turn("Did you go anywhere nice?", actor="Bob"),
-    turn("We hiked along the fjord.", actor="Ann"),
-    turn("The printer is out of ink.", actor="Bob", stream="office"),
-    turn("I will order some.", actor="Ann", stream="office"),
-)
-
-
-def test_a_reply_is_lifted_by_the_question_before_it():
-    proposal = ask(index_of(TALK), "nice", dense=False)
-
-    assert found(proposal)[:2] == ["ev0001", "ev0002"]
-    assert "neighbours" in {hit.route for hit in proposal.candidates[1].hits}
-
-
-def test_who_is_asked_about_decides_between_equal_turns():
-    index = index_of([turn("I like tea.", actor="Bob"), turn("I like tea.", actor="Ann")])
-
-    assert found(ask(index, "Does Ann like tea?"))[0] == "ev0002"
-    assert found(ask(index, "Does Bob like tea?"))[0] == "ev0001"
-
-
-def test_a_time_in_the_question_lifts_what_was_observed_then():
-    index = index_of(
-        [
-            turn("We met.", observed_at="2024-05-02T08:00:00Z"),
-            turn("We met.", observed_at="2025-05-02T08:00:00Z"),
-        ]
-    )
-
-    assert found(ask(index, "Whom did we meet in 2024? Who met?"))[0] == "ev0001"
-    assert found(ask(index, "Whom did we meet in 2025? Who met?"))[0] == "ev0002"
-
-
-def test_the_name_of_a_speaker_is_cut_from_what_is_embedded_and_others_stay():
-    index = index_of(TALK)
-
-    assert dense_question(index, "Where did Ann's sister Eva hike?", 4) == "Where did sister Eva hike?"
-    assert dense_question(index, "Ann?", 4) == "Ann?"
-
-
-def test_short_turns_need_their_neighbours_and_long_ones_do_not():
-    assert shortness(index_of([turn("a word or two")], embed=False), 1) > 0.9
-    assert shortness(index_of([turn("word " * 300)], embed=False), 1) < 0.1
-
-
-def test_scores_are_whole_multiples_and_ties_go_by_id():
-    proposal = ask(index_of([turn("same words here") for _ in range(5)]), "same words")
-
-    assert all(c.score_ppm % QUANTUM_PPM == 0 for c in proposal.candidates)
-    assert [(c.score_ppm, c.unit_id) for c in proposal.candidates] == sorted(
-        ((c.score_ppm, c.unit_id) for c in proposal.candidates), key=lambda pair: (-pair[0], pair[1])
-    )
-
-
-def test_rows_without_a_vector_stand_at_the_mean_and_are_reported_late():
-    index = index_of(TALK, embed=False)
-    index.set_vectors([0, 2], EMBEDDER.embed(["fjord", "printer"]))
-
-    report = route(ask(index, "fjord"), "dense")
-
-    assert (report.state, report.count) == (RouteState.LATE, 2)
-
-
-@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=12), st.integers(1, 12))
-def test_the_strongest_are_the_highest_and_of_equals_the_earlier(scores, limit):
-    expected = sorted(
-        (row for row, score in enumerate(scores) if score > 0), key=lambda row: (-scores[row], row)
-    )
-
-    assert list(strongest(np.array(scores), limit)) == expected[:limit]
-
-
-WORDS = st.lists(st.sampled_from(["lamp", "tea", "fjord", "Ann", "the"]), min_size=1, max_size=4).map(
-    " ".join
-)
-DRAFTS = st.lists(
-    st.builds(
-        lambda text, actor, stream: turn(text, actor=actor, stream=stream),
-        WORDS,
-        st.sampled_from(["Ann", "Bob"]),
-        st.sampled_from(["x", "y"]),
-    ),
-    min_size=1,
-    max_size=8,
-)
-
-
-@given(DRAFTS, WORDS, st.data())
-def test_a_proposal_at_a_cut_does_not_depend_on_what_came_after(drafts, text, data):
-    cut = data.draw(st.integers(1, len(drafts)))
-
-    now = ask(index_of(drafts), text, cut)
-    then = ask(index_of(drafts[:cut]), text)
-
-    assert timeless(now) == timeless(then)
 
 
 # --- wire -------------------------------------------------------------------------------------------
