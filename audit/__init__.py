@@ -16,6 +16,7 @@ from audit._gate_register import GateRegister, content_digests, read_gate_file
 from audit._gates import GatePlace, GateRunner, code_now, register_gate, run_gate
 from audit._gold_lines import as_word, gold_lines
 from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
+from audit._matrix import check_matrix, matrix_differences, read_matrix, write_matrix
 from audit._replay import replay
 from audit._retracted import if_retracted
 from audit._sets import DATA_SETS, DataSet
@@ -42,19 +43,23 @@ __all__ = [
     "baseline_rankings",
     "check_bundle",
     "check_gate",
+    "check_matrix",
     "code_digest_of",
     "code_now",
     "content_digests",
     "data_digests",
     "gold_lines",
     "if_retracted",
+    "matrix_differences",
     "measure",
     "pack_plainly",
     "read_gate_file",
+    "read_matrix",
     "register_gate",
     "replay",
     "replay_today",
     "run_gate",
     "said",
     "superiority",
+    "write_matrix",
 ]

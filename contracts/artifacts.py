@@ -83,6 +83,29 @@ class Prediction(Cell):
     failure: Word | None
 
 
+class ContextCell(Cell):
+    """
+    The context of one cell of a task matrix, as it was frozen: nothing is asked of a model over another one.
+
+    `sources` are the turns shown, in their order; `found` and `packed` count candidates; `deferred` and
+    `truncated` say what did not fit and what was cut. `trace_sha256` covers the packing's trace.
+    `retrieval_us` is what finding it took when it was frozen, `provider` who found it.
+    """
+
+    context_sha256: Sha256 | None
+    tokens: int
+    context_bytes: int
+    sources: tuple[PublicId, ...]
+    found: int
+    packed: int
+    deferred: int
+    truncated: bool
+    trace_sha256: Sha256 | None
+    retrieval_us: int | None
+    provider: Word
+    failure: Word | None
+
+
 class Cost(Cell):
     """What a prediction took: milliseconds, bytes, tokens."""
 
