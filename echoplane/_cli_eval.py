@@ -37,6 +37,19 @@ def evaluate(
         list[str] | None,
         typer.Option("--without", help="A route to leave out, in an arm of its own; or every."),
     ] = None,
+    reword: Annotated[
+        list[str] | None,
+        typer.Option("--reword", help="A rule to reword questions by, in an arm of its own; or every."),
+    ] = None,
+    retrieval_only: Annotated[
+        bool, typer.Option("--retrieval-only", help="Ask discovery alone, and pack no contexts.")
+    ] = False,
+    robustness: Annotated[
+        bool,
+        typer.Option(
+            "--robustness", help="Instead: hold the ledger's invariants in the midst of each history."
+        ),
+    ] = False,
     budget: Annotated[
         list[int] | None, typer.Option("--budget", min=1, max=BUDGET_TOKENS_MAX, help="Tokens of a context.")
     ] = None,
@@ -66,13 +79,16 @@ def evaluate(
         data_set=_evaluation.data_set_named(data_set),
         path=path,
         out=out,
-        arms=(*_evaluation_arms.arms_named(arms, without or []), *files),
-        budgets=_budgets(budget) or _evaluation.BUDGETS,
+        arms=(*_evaluation_arms.arms_named(arms, without=without or (), reword=reword or ()), *files),
+        budgets=() if retrieval_only else _budgets(budget) or _evaluation.BUDGETS,
         rankings=files,
         vectors=vectors,
         contexts_of_all=contexts_of_all,
     )
-    evaluated = run(_run(settings_for(data_dir or out / "plane"), wanted))
+    settings = settings_for(data_dir or out / "plane")
+    if robustness:
+        return EXIT_OK if run(_hold(settings, wanted)) else EXIT_VERDICT_FALSE
+    evaluated = run(_run(settings, wanted))
     _print(evaluated, wanted)
     return EXIT_VERDICT_FALSE if evaluated.recorded.get("projection_failures") else EXIT_OK
 
@@ -83,6 +99,20 @@ async def _run(settings: Settings, wanted: Wanted) -> Evaluated:
 
         await plane.wait_discovery()
         return await evaluate(plane, wanted, say=print_line)
+
+
+async def _hold(settings: Settings, wanted: Wanted) -> bool:
+    async with with_plane(settings, Role.WORKER, Role.DISCOVERY) as plane:
+        from echoplane._evaluating import tell  # noqa: PLC0415 -- loaded while the plane starts
+        from echoplane._robustness import check_history, report  # noqa: PLC0415 -- beside it
+
+        await plane.wait_discovery()
+        found = []
+        for history in wanted.data_set.read(wanted.path):
+            found += await check_history(plane, await tell(plane, history, set_name="robustness"))
+        for line in report(found):
+            print_line(line)
+        return all(checked.held for checked in found)
 
 
 def _files(named: Sequence[str]) -> dict[str, Path]:

@@ -8,9 +8,10 @@ tenant's name is made from the digest of what it is told, so that a run that was
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Final
@@ -161,14 +162,15 @@ async def _wait_found(plane: Plane, told: Told) -> None:
     question = Question(text=_WARMING, budget_tokens=1, disclose_conflicts=False)
     request = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=told.commit)
     view = await pin(plane.database, told.tenant, request, wait_ms=plane.wait_ms)
+    missing = 0
     while clock() - moved < INDEX_STALL_SECONDS:
-        try:
-            proposal = await plane.discovery.propose(tenant=told.tenant, question=question, view=view)
-            if not any(report.state == RouteState.LATE for report in proposal.routes):
-                return
+        with contextlib.suppress(Unavailable):
+            # A question costs what embeds a few texts: it is put only where nothing is known to be missing.
+            if missing == 0:
+                proposal = await plane.discovery.propose(tenant=told.tenant, question=question, view=view)
+                if not any(report.state == RouteState.LATE for report in proposal.routes):
+                    return
             missing = (await plane.discovery.health()).units_without_vector
-        except Unavailable:
-            missing = -1
         if missing != seen:
             moved, seen = clock(), missing
         await asyncio.sleep(_POLL_SECONDS)
@@ -194,10 +196,22 @@ class _Watched:
 
 
 class Asker:
-    """Asks questions through the query path, with some routes of discovery switched off."""
+    """
+    Asks questions through the query path: with routes of discovery switched off, or in other words.
 
-    def __init__(self, plane: Plane, *, budgets: Sequence[int], without: Collection[str] = ()) -> None:
+    Without a budget it asks discovery alone, and there is no context.
+    """
+
+    def __init__(
+        self,
+        plane: Plane,
+        *,
+        budgets: Sequence[int],
+        without: Collection[str] = (),
+        reword: Callable[[str], str] = str,
+    ) -> None:
         self._plane = plane
+        self._reword = reword
         self._budgets = tuple(budgets)
         socket = discovery_socket(DataFolder.at(plane.settings.data_dir))
         self._discovery = _Watched(Client(socket, without=without))
@@ -219,7 +233,9 @@ class Asker:
             return failed("empty")
         if not self._budgets:
             return await self._propose(told, number)
-        question = Question(text=asked.text, budget_tokens=self._budgets[0], disclose_conflicts=False)
+        question = Question(
+            text=self._reword(asked.text), budget_tokens=self._budgets[0], disclose_conflicts=False
+        )
         started = time.perf_counter_ns()
         view = _request(told, number)
         made = await self._path.ask(told.tenant, question, view, wait_ms=self._plane.wait_ms)
@@ -232,9 +248,8 @@ class Asker:
 
     async def _propose(self, told: Told, number: int) -> Outcome:
         """Ask discovery alone: without a budget there is no context to build."""
-        question = Question(
-            text=told.history.questions[number].text, budget_tokens=1, disclose_conflicts=False
-        )
+        text = self._reword(told.history.questions[number].text)
+        question = Question(text=text, budget_tokens=1, disclose_conflicts=False)
         request = _request(told, number)
         view = await pin(self._plane.database, told.tenant, request, wait_ms=self._plane.wait_ms)
         proposal = await self._discovery.propose(tenant=told.tenant, question=question, view=view)

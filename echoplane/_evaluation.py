@@ -50,7 +50,7 @@ from echoplane._evaluation_arms import (
     Rankings,
     public_rankings,
     read_rankings,
-    route_left_out,
+    variant_of,
 )
 from echoplane._evaluation_formulas import SEED, formulas
 from echoplane._folders import DataFolder
@@ -225,11 +225,11 @@ class _History:
         self._wanted, self._number, self._told, self._recorder = wanted, number, told, recorder
         self._sessions = [turn.session for turn in told.history.turns]
         self._costs = Costs.of(told.history, plane.path.counter)
-        left_out = {arm: route_left_out(arm) for arm in wanted.arms}
+        variants = {arm: variant_of(arm) for arm in wanted.arms}
         self._askers = {
-            arm: Asker(plane, budgets=self._budgets_of(arm), without=() if route is None else [route])
-            for arm, route in left_out.items()
-            if route is not None or arm == OURS
+            arm: Asker(plane, budgets=self._budgets_of(arm), without=variant.without, reword=variant.reword)
+            for arm, variant in variants.items()
+            if variant is not None
         }
 
     def _budgets_of(self, arm: str) -> tuple[int, ...]:

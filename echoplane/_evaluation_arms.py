@@ -24,6 +24,7 @@ from contracts.ports import TokenCounter
 from contracts.times import parse_instant
 from discovery import ROUTES
 from echoplane._evaluating import Shown
+from echoplane._rewording import REWORDINGS
 from packing import Shown as ShownLine
 from packing import render
 
@@ -32,8 +33,9 @@ PLAIN: Final = "plain"
 """The plane's own candidates in their order, whole turns while they fit: what its packing is held against."""
 EVERY: Final = "every"
 ONLY: Final = (OURS, PLAIN, *BASELINES)
-"""What can be asked for by name; the others come with `--without` and `--ranking`."""
+"""What can be asked for by name; others come with `--without`, `--reword` and `--ranking`."""
 _WITHOUT: Final = f"{OURS}-without-"
+_REWORDED: Final = f"{OURS}-reworded-"
 _UNDATED: Final = "2000-01-01T00:00:00Z"
 """Stands for the time of a turn that has none: as long as the one it is recorded at."""
 _BATCH_TEXTS: Final = 32
@@ -58,38 +60,46 @@ class RankingLine(BaseModel):
 Rankings = Mapping[tuple[int, int], tuple[int, ...]]
 
 
-def arms_named(arms: str, without_routes: Sequence[str]) -> tuple[str, ...]:
+def arms_named(arms: str, *, without: Sequence[str] = (), reword: Sequence[str] = ()) -> tuple[str, ...]:
     """
     Return the arms that a command line names, each once.
 
     Raises:
-        BadRequest: One is unknown, or a route is.
+        BadRequest: An arm, a route or a rewording is unknown.
     """
-    named = [arm for word in arms.split(",") for arm in (ONLY if word == EVERY else (word.strip(),))]
-    routes = [route for word in without_routes for route in (ROUTES if word == EVERY else (word,))]
-    unknown = [arm for arm in named if arm not in ONLY]
-    if unknown:
-        raise BadRequest(field="--arms", reason=f"no arm {unknown[0]}; there are {', '.join(ONLY)}")
+    named = _named([word.strip() for word in arms.split(",")], ONLY, option="--arms")
     if PLAIN in named and OURS not in named:
         raise BadRequest(field="--arms", reason=f"{PLAIN} packs what {OURS} finds: name both")
-    return tuple(dict.fromkeys([*named, *(without(route) for route in routes)]))
+    routes = [f"{_WITHOUT}{route}" for route in _named(without, ROUTES, option="--without")]
+    rules = [f"{_REWORDED}{rule}" for rule in _named(reword, tuple(REWORDINGS), option="--reword")]
+    return tuple(dict.fromkeys([*named, *routes, *rules]))
 
 
-def without(route: str) -> str:
-    """
-    Return the name of the arm that lacks a route.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """How an arm of the plane differs from the plane as it is."""
 
-    Raises:
-        BadRequest: There is no such route.
-    """
-    if route not in ROUTES:
-        raise BadRequest(field="--without", reason=f"no such route; there are {', '.join(ROUTES)}")
-    return f"{_WITHOUT}{route}"
+    without: tuple[str, ...]
+    reword: Callable[[str], str]
 
 
-def route_left_out(arm: str) -> str | None:
-    """Return the route that an arm of the plane lacks; None for any other arm."""
-    return arm.removeprefix(_WITHOUT) if arm.startswith(_WITHOUT) else None
+def variant_of(arm: str) -> Variant | None:
+    """Return what an arm of the plane does otherwise; None for any other arm."""
+    if arm == OURS:
+        return Variant(without=(), reword=str)
+    if arm.startswith(_WITHOUT):
+        return Variant(without=(arm.removeprefix(_WITHOUT),), reword=str)
+    if arm.startswith(_REWORDED):
+        return Variant(without=(), reword=REWORDINGS[arm.removeprefix(_REWORDED)])
+    return None
+
+
+def _named(words: Sequence[str], known: Sequence[str], *, option: str) -> list[str]:
+    names = [name for word in words for name in (known if word == EVERY else (word,))]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise BadRequest(field=option, reason=f"there is no {unknown[0]}; there are {', '.join(known)}")
+    return names
 
 
 def read_rankings(path: Path) -> dict[tuple[int, int], tuple[int, ...]]:

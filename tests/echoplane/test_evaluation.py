@@ -12,9 +12,11 @@ import pytest
 
 from audit import check_bundle
 from contracts.errors import BadRequest, RunRefused
+from echoplane._evaluating import tell
 from echoplane._evaluation import BUDGETS, Wanted, data_set_named, evaluate
 from echoplane._evaluation_arms import arms_named
 from echoplane._evaluation_report import summary, table
+from echoplane._robustness import check_history, report
 from ledger.log import list_tenants
 from ledger.write import fold
 from projection import RuleProjector
@@ -46,7 +48,7 @@ def wanted(tmp_path):
         data_set=data_set_named("locomo"),
         path=OWN,
         out=tmp_path / "out",
-        arms=arms_named("echoplane,plain,bm25,recent,full", ["lexical"]),
+        arms=arms_named("echoplane,plain,bm25,recent,full", without=["lexical"], reword=["bare"]),
         budgets=BUDGETS,
         rankings={},
         vectors=None,
@@ -186,10 +188,28 @@ async def test_a_ranking_of_another_system_is_an_arm_beside_ours(plane, wanted, 
     assert values(evaluated, "echoplane", "whole-gold.b768.less.yardstick.histories").n == 3
 
 
+async def test_not_one_invariant_fails_in_the_midst_of_a_history(plane, folding):
+    [history] = data_set_named("locomo").read(OWN)
+
+    found = await check_history(plane, await tell(plane, history, set_name="robustness"), people_max=1)
+
+    assert [checked for checked in found if not checked.held] == []
+    assert {checked.case for checked in found} >= {
+        "repeated mentions", "relative dates", "late arrival", "correction", "retraction",
+        "contradicting sources", "missing support", "stale index", "paraphrase bare",
+    }  # fmt: skip
+    assert report(found)[-1] == f"{len(found)} of {len(found)} held"
+
+
 @pytest.mark.parametrize(
-    ("arms", "routes", "field"),
-    [("nothing", [], "--arms"), ("plain", [], "--arms"), ("echoplane", ["nothing"], "--without")],
+    ("given", "field"),
+    [
+        ({"arms": "nothing"}, "--arms"),
+        ({"arms": "plain"}, "--arms"),
+        ({"arms": "echoplane", "without": ["nothing"]}, "--without"),
+        ({"arms": "echoplane", "reword": ["nothing"]}, "--reword"),
+    ],
 )
-def test_an_arm_that_there_is_not_is_refused(arms, routes, field):
+def test_an_arm_that_there_is_not_is_refused(given, field):
     with pytest.raises(BadRequest, match=field):
-        arms_named(arms, routes)
+        arms_named(**given)
