@@ -32,7 +32,7 @@ from contracts.resolutions import Conflict, KeyResolution, Missing, Resolution, 
 from contracts.times import format_instant
 from contracts.values import with_unit
 from contracts.views import View
-from ledger.resolve import Change, Difference, History, Joined, Pair, PinnedView, Rectangle, Stand
+from ledger.resolve import Change, Difference, Held, History, Joined, Pair, PinnedView, Rectangle, Stand
 
 Shape: TypeAlias = Literal["rectangles", "timeline", "instant"]
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
@@ -217,9 +217,8 @@ def _pair(pair: Pair) -> PairAnswer:
     )
 
 
-def _side(rectangle: Rectangle) -> PairSideAnswer:
-    claim = rectangle.claims[0]
-    return PairSideAnswer(value=claim.value, claim=claim.claim_id)
+def _side(held: Held) -> PairSideAnswer:
+    return PairSideAnswer(value=held.value, claim=held.claims[0].claim_id)
 
 
 def pinned_answer(tenant: str, pinned: PinnedView) -> PinnedViewAnswer:

@@ -6,35 +6,45 @@ import asyncio
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from heapq import merge
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.histories import Rectangle
+from contracts.identity import IDENTITY, SAME_AS
 from contracts.limits import JOIN_PAIRS_MAX
 from contracts.times import KnownAt
 from contracts.views import View
 from ledger._decide import State
 from ledger._history import History, Window, history, timeline
-from ledger._identity import identity_of
+from ledger._identity import Merges, identity_of
 from ledger._intervals import bound, lower, upper
 from ledger._keys import TenantKeys
+from ledger._register import names_of_pair
+from ledger._relations import Contracts
 from ledger._values import Normals
 from ledger._world import Key, Reader
 
-_Numbered: TypeAlias = "tuple[int, Rectangle]"
+_Numbered: TypeAlias = "tuple[int, Held]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held(Rectangle):
+    """A rectangle of one value, and that value: of a key of identity the other name, whoever said so."""
+
+    value: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """A value of either key, and where and in which commits both stood; None is an open bound."""
 
-    left: Rectangle
-    right: Rectangle
+    left: Held
+    right: Held
     valid_from: datetime | None
     valid_to: datetime | None
     known_from: int
@@ -66,7 +76,9 @@ async def join(
     """
     Return the pairs of values of two keys that held at the same time.
 
-    Only where one value stands: what is in conflict, ended or in doubt is paired with nothing.
+    Only where one value stands: what is in conflict, ended or in doubt is paired with nothing. A key of
+    identity has, for all valid time, the other name of each pair of names that its relation stood for, as
+    long as that was known. Pairs of those that are the entity at the view's cut are its own.
 
     Args:
         conn: A snapshot of the tenant.
@@ -91,43 +103,62 @@ async def join(
         return await timeline(conn, keys, view, *key, valid_from=valid_from, valid_to=valid_to)
 
     sides = [await side(left), await side(right)]
-    form = await _forms(conn, keys, view) if on_value else _any_value
+    reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
+    contracts = await reader.contracts()
+    needs_names = on_value or not IDENTITY.isdisjoint({left[1], right[1]})
+    merges = identity_of(await reader.identity_claims() if needs_names else [], contracts)
+    held = [_held(one, key, merges) for one, key in zip(sides, (left, right), strict=True)]
+    form = _forms(contracts, merges) if on_value else _any_value
     # In a thread: so many rectangles would let nobody else have a turn.
-    found = await asyncio.to_thread(_first_pairs, [_values(one) for one in sides], form)
+    found = await asyncio.to_thread(_first_pairs, held, form)
     is_cut = len(found) > JOIN_PAIRS_MAX
     return Joined(
         pairs=tuple(found[:JOIN_PAIRS_MAX]), truncated=is_cut or any(one.truncated for one in sides)
     )
 
 
-def _first_pairs(sides: Sequence[Sequence[Rectangle]], form: Callable[[Rectangle], str]) -> list[Pair]:
+def _first_pairs(sides: Sequence[Sequence[Held]], form: Callable[[Held], str]) -> list[Pair]:
     """Return the pairs that are listed, and one more if there are more."""
     return list(islice(_pairs(sides, form), JOIN_PAIRS_MAX + 1))
 
 
-def _values(one: History) -> list[Rectangle]:
-    standing = [rectangle for rectangle in one.rectangles if rectangle.state == State.VALUE.value]
-    return sorted(standing, key=_start)
+def _held(found: History, key: Key, merges: Merges) -> list[Held]:
+    """Return the rectangles of a key in which one value stands, by where they begin."""
+    standing = [one for one in found.rectangles if one.state == State.VALUE.value]
+    if key[1] in IDENTITY:
+        # A pair's line has both relations.
+        valued = [
+            (one, name)
+            for one in standing
+            if one.relation == key[1]
+            for name in _others(one.part, key, merges)
+        ]
+    else:
+        valued = [(one, one.claims[0].value) for one in standing]
+    held = [
+        Held(**{field.name: getattr(one, field.name) for field in fields(one)}, value=value)
+        for one, value in valued
+    ]
+    return sorted(held, key=_start)
 
 
-def _any_value(_rectangle: Rectangle) -> str:
+def _others(pair: str, key: Key, merges: Merges) -> list[str]:
+    """Return the names of a pair that an entity is one with, or is not."""
+    own = {key[0]} if key[1] == SAME_AS else merges.names_of(key[0])
+    return [name for name in names_of_pair(pair) if name not in own]
+
+
+def _forms(contracts: Contracts, merges: Merges) -> Callable[[Held], str]:
+    """Return what two have in common that say the same, as `resolve` tells values apart."""
+    normals = Normals(merges.identity.root)
+    return lambda one: normals.of(one.value, contracts.of(one.relation))
+
+
+def _any_value(_one: Held) -> str:
     return ""
 
 
-async def _forms(conn: AsyncConnection, keys: TenantKeys, view: View) -> Callable[[Rectangle], str]:
-    """Return what two rectangles have in common that say the same, as `resolve` tells values apart."""
-    reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
-    contracts = await reader.contracts()
-    merges = identity_of(await reader.identity_claims(), contracts)
-    normals = Normals(merges.identity.root)
-
-    def form(rectangle: Rectangle) -> str:
-        return normals.of(rectangle.claims[0].value, contracts.of(rectangle.relation))
-
-    return form
-
-
-def _pairs(sides: Sequence[Sequence[Rectangle]], form: Callable[[Rectangle], str]) -> Iterator[Pair]:
+def _pairs(sides: Sequence[Sequence[Held]], form: Callable[[Held], str]) -> Iterator[Pair]:
     """Yield the pairs that overlap, by the later of their starts: one sweep over both, in order."""
     arrivals = merge(
         *(
@@ -159,7 +190,7 @@ class _Together:
         self._begun: dict[int, list[_Numbered]] = defaultdict(list)
         self._count = 0
 
-    def add(self, one: Rectangle) -> None:
+    def add(self, one: Held) -> None:
         """Take in a rectangle that begins where the sweep is."""
         first, after = self._place(one.known_from), self._place(_known_to(one))
         self._count += 1
@@ -168,7 +199,7 @@ class _Together:
         for node in self._above(first):
             self._begun[node].append((self._count, one))
 
-    def beside(self, one: Rectangle, at: int) -> list[Rectangle]:
+    def beside(self, one: Held, at: int) -> list[Held]:
         """Return those that reach beyond `at` and stood in some commit with another, as they came."""
         first, after = self._place(one.known_from), self._place(_known_to(one))
         found = [each for node in self._above(first) for each in self._left(self._over, node, at)]
@@ -206,7 +237,7 @@ class _Together:
             first, after = first // 2, after // 2
 
 
-def _pair(left: Rectangle, right: Rectangle) -> Pair:
+def _pair(left: Held, right: Held) -> Pair:
     """Return where two that overlap in both times stood together."""
     begun = max(left, right, key=lambda one: one.known_from)
     ended = min(left, right, key=_known_to)

@@ -32,7 +32,7 @@ from ledger._occurred import occurred
 from ledger._pin import pin
 from ledger._plain import read_plain
 from ledger._reads_diff import Change, Difference, Stand, diff
-from ledger._reads_join import Joined, Pair, join
+from ledger._reads_join import Held, Joined, Pair, join
 from ledger._tenants import tenant_keys
 from ledger._verify_cells import CellsReport, verify_cells
 from ledger._views import PinnedView, pin_view, pinned_view, pinned_views, unpin_view
@@ -43,6 +43,7 @@ __all__ = [
     "CellsReport",
     "Change",
     "Difference",
+    "Held",
     "History",
     "Joined",
     "Pair",

@@ -83,3 +83,41 @@ async def test_join_is_cut_at_its_bound_and_says_so(tell, monkeypatch):
     cut = await tell.join(("ann", "home"), ("bob", "home"))
 
     assert (len(cut.pairs), cut.truncated) == (4, True)
+
+
+def named(found):
+    return [(one.left.value, one.right.value, one.known_from, one.known_to) for one in found.pairs]
+
+
+async def test_a_key_of_identity_is_joined_by_the_other_names_while_it_was_known(tell):
+    await tell(since("Lyon", day(1), entity="bob"))
+    # Whoever says so, and in whichever order: of bob it is ann, and of ann it is bob.
+    await tell({"entity": "bob", "relation": "same_as", "value": "ann"})
+    await tell({"entity": "ann", "relation": "not_same_as", "value": "cy"}, source="cy")
+    undone = {"entity": "bob", "relation": "not_same_as", "value": "ann"}
+    await tell(undone)
+
+    async def joined(relation, **more):
+        return named(await tell.join(("ann", relation), ("bob", "home"), **more))
+
+    assert await joined("same_as", cut=3) == [("bob", "Lyon", 2, None)]
+    assert await joined("not_same_as", cut=3) == [("cy", "Lyon", 3, None)]
+    assert await joined("same_as") == []
+    assert sorted(await joined("not_same_as")) == [("bob", "Lyon", 4, None), ("cy", "Lyon", 3, None)]
+    assert await joined("same_as", bitemporal=True) == [("bob", "Lyon", 2, 4)]
+
+
+async def test_identity_is_joined_on_values_that_name_the_other_entity_by_any_of_its_names(tell):
+    await tell({"entity": "ann", "relation": "same_as", "value": "bob"})
+    await tell({"entity": "cy", "relation": "same_as", "value": "bob"})
+    await tell({"entity": "dan", "relation": "not_same_as", "value": "eve"})
+    await tell(since("bob", day(1), entity="x"), since("eve", day(5), entity="x"))
+
+    same = await tell.join(("ann", "same_as"), ("dan", "not_same_as"), on_value=True)
+    other = await tell.join(("dan", "not_same_as"), ("x", "home"), on_value=True)
+    far = await tell.join(("ann", "same_as"), ("x", "home"))
+
+    assert named(same) == []
+    assert pairs(other) == [("eve", "eve", day(5), None)]
+    # A name that is joined through another is the entity's too.
+    assert {one.left.value for one in far.pairs} == {"bob", "cy"}
