@@ -25,50 +25,58 @@ def register(app: typer.Typer) -> None:
     app.command("eval")(evaluate)
 
 
+_Names = list[str] | None
+_Arms = Annotated[
+    str, typer.Option("--arms", help="Of echoplane, plain, bm25, dense, rrf, recent, full; or every.")
+]
+_Without = Annotated[
+    _Names, typer.Option("--without", help="A route to leave out, in an arm of its own; or every.")
+]
+_Reword = Annotated[
+    _Names, typer.Option("--reword", help="A rule to reword questions by, in an arm of its own; or every.")
+]
+_Budgets = Annotated[
+    list[int] | None, typer.Option("--budget", min=1, max=BUDGET_TOKENS_MAX, help="Tokens of a context.")
+]
+_Rankings = Annotated[_Names, typer.Option("--ranking", help="ARM=FILE: what another system ranked.")]
+_Yardstick = Annotated[
+    Path | None, typer.Option("--yardstick-ranking", help="The same, for the arm yardstick.")
+]
+_RetrievalOnly = Annotated[
+    bool, typer.Option("--retrieval-only", help="Ask discovery alone, and pack no contexts.")
+]
+_ContextsOfAll = Annotated[
+    bool, typer.Option("--contexts-of-all", help="Pack contexts for arms that lack a route, too.")
+]
+_Robustness = Annotated[
+    bool,
+    typer.Option("--robustness", help="Instead: hold the ledger's invariants in the midst of each history."),
+]
+_Vectors = Annotated[
+    Path | None, typer.Option("--vectors", help="Folder that keeps the vectors of the dense arms.")
+]
+_DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Where the histories are kept; else OUT/plane, and found again."),
+]
+
+
 def evaluate(
     data_set: Annotated[str, typer.Argument(metavar="SET", help="locomo, beam or longmemeval.")],
     path: Annotated[Path, typer.Argument(help="The published file, or the folder of its files.")],
     *,
     out: Annotated[Path, typer.Option("--out", help="Folder that the bundle is written to.")],
-    arms: Annotated[
-        str, typer.Option("--arms", help="Of echoplane, plain, bm25, dense, rrf, recent, full; or every.")
-    ] = "echoplane,plain",
-    without: Annotated[
-        list[str] | None,
-        typer.Option("--without", help="A route to leave out, in an arm of its own; or every."),
-    ] = None,
-    reword: Annotated[
-        list[str] | None,
-        typer.Option("--reword", help="A rule to reword questions by, in an arm of its own; or every."),
-    ] = None,
-    retrieval_only: Annotated[
-        bool, typer.Option("--retrieval-only", help="Ask discovery alone, and pack no contexts.")
-    ] = False,
-    robustness: Annotated[
-        bool,
-        typer.Option(
-            "--robustness", help="Instead: hold the ledger's invariants in the midst of each history."
-        ),
-    ] = False,
-    budget: Annotated[
-        list[int] | None, typer.Option("--budget", min=1, max=BUDGET_TOKENS_MAX, help="Tokens of a context.")
-    ] = None,
-    ranking: Annotated[
-        list[str] | None, typer.Option("--ranking", help="ARM=FILE: what another system ranked.")
-    ] = None,
-    yardstick_ranking: Annotated[
-        Path | None, typer.Option("--yardstick-ranking", help="The same, for the arm yardstick.")
-    ] = None,
-    contexts_of_all: Annotated[
-        bool, typer.Option("--contexts-of-all", help="Pack contexts for arms that lack a route, too.")
-    ] = False,
-    vectors: Annotated[
-        Path | None, typer.Option("--vectors", help="Folder that keeps the vectors of the dense arms.")
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option("--data-dir", help="Where the histories are kept; else OUT/plane, and found again."),
-    ] = None,
+    arms: _Arms = "echoplane,plain",
+    without: _Without = None,
+    reword: _Reword = None,
+    budget: _Budgets = None,
+    ranking: _Rankings = None,
+    yardstick_ranking: _Yardstick = None,
+    retrieval_only: _RetrievalOnly = False,
+    contexts_of_all: _ContextsOfAll = False,
+    robustness: _Robustness = False,
+    vectors: _Vectors = None,
+    data_dir: _DataDir = None,
 ) -> int:
     """Measure retrieval and contexts on a public set. Exit 1 if an event could not be projected."""
     # It brings the whole plane, which no other command waits for before it starts.
