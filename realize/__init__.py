@@ -8,7 +8,7 @@ Does not promise: an answer.
 """
 
 from realize._derive import Derivation, Derived, Found, claims_of, derive
-from realize._reader import ABSTENTION, PROMPT_DIGEST, read_answer, reader_prompt
+from realize._reader import ABSTENTION, PROMPT_DIGEST, read_answer, read_rendered, reader_prompt
 from realize._realize import realize
 from realize._select import named_pairs
 from realize._task import Task, read_task
@@ -24,6 +24,7 @@ __all__ = [
     "derive",
     "named_pairs",
     "read_answer",
+    "read_rendered",
     "read_task",
     "reader_prompt",
     "realize",

@@ -226,12 +226,12 @@ def _difference(_: Task, found: Sequence[Found]) -> Derivation:
 def _who_said(_: Task, found: Sequence[Found]) -> Derivation:
     (one,) = found
     standing = _standing(one)
-    if one.resolution.truncated:
-        raise _unclear("not_all_listed")
     ordered = sorted(standing.claims, key=lambda claim: claim.position)
     sources = list(dict.fromkeys(claim.source.actor_id for claim in ordered))
     own = {source: [claim for claim in ordered if claim.source.actor_id == source] for source in sources}
-    return Derived(value=sources, groups=tuple(tuple(claims) for claims in own.values()))
+    # Of a long history not every claim that says the same once more is listed.
+    value = {"among": sources} if one.resolution.truncated else sources
+    return Derived(value=value, groups=tuple(tuple(claims) for claims in own.values()))
 
 
 # --- what was known when -------------------------------------------------------------------------

@@ -31,6 +31,7 @@ _MACROS: Final = {
     "NOW": r"(?: (?:now|today|currently|at present|at the moment|as it (?:stands|is)(?: (?:now|today))?"
     r"|(?:by|in) the <LATEST> (?:publication|release|<REVISION>|report)))?",
     "FIGURE": r"(?:(?:the|our|a) )?(?:<LATEST> )?(?:<NOUN> (?:for|of|on) )?S0",
+    "PLAIN": r"(?:(?:the|our|a) )?(?:<NOUN> (?:for|of|on) )?S0",
     "NEWEST": r"(?:the |our )?(?:<LATEST> )(?:<NOUN> (?:for|of|on) )?S0",
     "SAID": r"(?:published|reported|released|recorded|stated|told)",
     "V": r"(?P<v>-?\d[\d.,]*|\w+(?: \w+){0,4})",
@@ -99,13 +100,13 @@ what <BE> the (?:difference|change) in S0 <PERIODS>
  (?P<p>P\d)
 """,
     "first_known": r"""
-<WHEN> (?:was|were) <FIGURE> (?P<first>first|initially|originally) <PUBLISHED>(?: to <WE>| to us)?
-<WHEN> did <WE> (?:first )?(?:learn|hear|know|find out|get|receive)(?: about| of)? <FIGURE>
+<WHEN> (?:was|were) <PLAIN> (?P<first>first|initially|originally) <PUBLISHED>(?: to <WE>| to us)?
+<WHEN> did <WE> (?:first )?(?:learn|hear|know|find out|get|receive)(?: about| of)? <PLAIN>
 <WHEN> did (?:a|the|any) first <NOUN> (?:for|of|on) S0 become <PUBLISHED>
-<WHEN> did <FIGURE> first become <PUBLISHED>
+<WHEN> did <PLAIN> first become <PUBLISHED>
 since when (?:have|had|do|did) <WE> (?:first )?(?:known|know|had|have)(?: (?:anything|something))?(?:
- about| of| for)? <FIGURE>
-what <BE> the (?:earliest|first) (?:date|day|time)(?: (?:on|at) which| when| that)? <FIGURE>
+ about| of| for)? <PLAIN>
+what <BE> the (?:earliest|first) (?:date|day|time)(?: (?:on|at) which| when| that)? <PLAIN>
  (?:was|were) <PUBLISHED>
 """,
     "known_since": r"""
@@ -116,9 +117,9 @@ since when has <FIGURE> (?:stood at|been|had|held) <N>
 <WHEN> (?:was|were) <FIGURE> (?:last|most recently) <REVISED>
 """,
     "times_revised": r"""
-how (?:often|frequently|many times) (?:was|were|has|have) <FIGURE> (?:been )?<REVISED>(?: so far| until
+how (?:often|frequently|many times) (?:was|were|has|have) <PLAIN> (?:been )?<REVISED>(?: so far| until
  now)?
-how (?:often|frequently|many times) did <FIGURE> (?:change|(?:get|become) <REVISED>)(?: (?:after|since)
+how (?:often|frequently|many times) did <PLAIN> (?:change|(?:get|become) <REVISED>)(?: (?:after|since)
  (?:it|they) (?:was|were) first <PUBLISHED>)?
 how many <REVISIONS> (?:did|has|have) S0 (?:see|seen|have|had|undergo|undergone)
 how many <REVISIONS> (?:were|are) there (?:of|to|for|in) S0
@@ -165,7 +166,7 @@ count the (?:different|distinct) <NOUNS> (?:for|of) S0
     "values": r"""
 (?:which|what) (?:different |distinct )?<NOUNS> (?:have been|were|are) (?:ever )?<SAID> for S0(?: so
  far)?
-list (?:all |every )?(?:of )?(?:the )?(?:different |distinct )?<NOUNS> (?:that )?(?:<WE> (?:have
+list (?:every <NOUN>|(?:all )?(?:of )?(?:the )?(?:different |distinct )?<NOUNS>) (?:that )?(?:<WE> (?:have
  )?(?:ever )?(?:had|have|seen|known) )?(?:for|of) S0
 what (?:are|were) all(?: of)?(?: the)? (?:<REVISIONS>|<NOUNS>) (?:of|for|to) S0
 show (?:me )?(?:every <NOUN>|all (?:the )?<NOUNS>) (?:that (?:was|were|has been|have been) )?(?:ever
@@ -173,19 +174,19 @@ show (?:me )?(?:every <NOUN>|all (?:the )?<NOUNS>) (?:that (?:was|were|has been|
 what <NOUNS> did S0 (?:go through|have|take)
 """,
     "known_as": r"""
-<WHEN> (?:was|were) <FIGURE> (?P<first>first )?(?:<SAID>|<REVISED>) (?:as|to|at|to be) <N>
-<WHEN> did <FIGURE> (?P<first>first )?(?:become|change to|turn into) <N>
-<WHEN> did <WE> (?P<first>first )(?:hear|learn|believe|know|think) (?:that )?<FIGURE> <BEEN> <N>
+<WHEN> (?:was|were) <PLAIN> (?P<first>first )?(?:<SAID>|<REVISED>) (?:as|to|at|to be) <N>
+<WHEN> did <PLAIN> (?P<first>first )?(?:become|change to|turn into) <N>
+<WHEN> did <WE> (?P<first>first )(?:hear|learn|believe|know|think) (?:that )?<PLAIN> <BEEN> <N>
 <WHEN> (?:was|were) (?:the <NOUN> )?<N> (?P<first>first )?<SAID> for S0
 """,
     "changes": r"""
-what (?:has |had )?changed (?:about|in|for|with|of) <FIGURE> <SPAN>
-how (?:did|has) <FIGURE> changed? <SPAN>
-<SPAN> what happened to (?:the )?(?:published )?<FIGURE>
-what happened to (?:the )?(?:published )?<FIGURE> <SPAN>
-<SPAN> (?:how did <FIGURE> change|what changed (?:about|in|for|with|of) <FIGURE>)
-what was different on (?P<k2>P\d) (?:from|to|than) what <WE> <BELIEVED> on (?P<k1>P\d) about <FIGURE>
-did anything change (?:in|about|for|with) <FIGURE> <SPAN>(?: and what)?
+what (?:has |had )?changed (?:about|in|for|with|of) <PLAIN> <SPAN>
+how (?:did|has) <PLAIN> changed? <SPAN>
+<SPAN> what happened to (?:the )?(?:published )?<PLAIN>
+what happened to (?:the )?(?:published )?<PLAIN> <SPAN>
+<SPAN> (?:how did <PLAIN> change|what changed (?:about|in|for|with|of) <PLAIN>)
+what was different on (?P<k2>P\d) (?:from|to|than) what <WE> <BELIEVED> on (?P<k1>P\d) about <PLAIN>
+did anything change (?:in|about|for|with) <PLAIN> <SPAN>(?: and what)?
 """,
     "who_said": r"""
 who (?:said|says|told us|told <WE>|told me|reported|published|recorded|stated|claims|claimed)(?:

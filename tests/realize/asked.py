@@ -3,6 +3,7 @@
 from contracts.proposals import Operation
 from contracts.resolutions import Conflict, Rival
 from realize import realize
+from realize._show import show as shown
 from tests.packing.values import (
     claim,
     closure,
@@ -52,3 +53,8 @@ def ask(text, *resolutions, operation=Operation.CURRENT_STATE, keys=None, shown=
         resolutions=resolutions,
         pack=pack,
     )
+
+
+def show(derivation, pack, *, disclose=False):
+    """Show what was derived over a context."""
+    return shown(question("What?", disclose_conflicts=disclose), derivation, pack, contract=LIVES.contract)

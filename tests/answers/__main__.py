@@ -1,0 +1,131 @@
+"""
+Typed answers on real input: `make answers ANSWERS="vintages PATH"`, or `armar7 PATH`.
+
+A plane of its own in a temporary folder, or the one in `--root`: what is not there yet is imported
+first. Prints questions that were answered wrongly or withheld wrongly, and tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import structlog
+
+from contracts.answers import Answer, AnswerStatus
+from contracts.limits import WAIT_DEFAULT_MS
+from contracts.trails import Question
+from echoplane._session import with_plane
+from echoplane._wiring import NEWEST
+from tests.acceptance.planes import RunningPlane
+from tests.answers import scoring
+from tests.answers.asking import Table, questions
+from tests.answers.nothing import NoCandidates
+from tests.answers.oracle import read
+from tests.answers.robot import ask_robot
+
+BUDGET_TOKENS = 16_384
+"""A cell of the archive was told up to 84 times, and each is a line that an answer stands on."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make answers", description=__doc__)
+    parser.add_argument("what", choices=("vintages", "armar7"))
+    parser.add_argument("path", type=Path, help="the folder of the published files")
+    parser.add_argument("--count", type=int, default=200, help="questions of each operation")
+    parser.add_argument("--whole", type=int, default=2, help="of these, through the whole plane as well")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="*", help="tenants")
+    parser.add_argument("--root", type=Path, help="a folder to keep the plane in")
+    given = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    with _plane(given.root) as plane:
+        if given.what == "armar7":
+            ask_robot(plane, given.path)
+            return
+        for table in _tables(plane, given.path, given.only):
+            asyncio.run(_ask(plane, table, count=given.count, seed=given.seed))
+            _ask_whole(plane, table, count=given.whole, seed=given.seed)
+
+
+@contextmanager
+def _plane(root: Path | None) -> Iterator[RunningPlane]:
+    folder = root or Path(tempfile.mkdtemp(prefix="echoplane-answers-"))
+    plane = RunningPlane(folder)
+    plane.up()
+    try:
+        yield plane
+    finally:
+        plane.down()
+        if root is None:
+            shutil.rmtree(folder)
+
+
+def _tables(plane: RunningPlane, folder: Path, only: list[str] | None) -> Iterator[Table]:
+    files = (
+        ("gdp", "gdp", "statistics", "quarter", "gdp_vintages.csv.gz", ("id", "time", "pub_date", "value")),
+        ("covid", "case_rate", "archive", "day", "covid_archive.csv.gz",
+         ("geo_value", "time_value", "version", "case_rate_7d_av")),
+    )  # fmt: skip
+    for tenant, relation, source, period, name, columns in files:
+        if only and tenant not in only:
+            continue
+        with plane.http() as client:
+            is_there = client.get(f"/v1/{tenant}").status_code == 200
+        if not is_there:
+            entity, valid, known, value = columns
+            print(
+                plane.run(
+                    "import", "vintages", str(folder / name), "--tenant", tenant, "--relation", relation,
+                    "--source", source, "--period", period,
+                    "--columns", f"entity={entity},valid={valid},known={known},value={value}",
+                ).strip()
+            )  # fmt: skip
+        cells = read(folder / name, entity=columns[0], valid=columns[1], known=columns[2], value=columns[3])
+        yield Table(
+            tenant=tenant, relation=relation, source=source, quarterly=period == "quarter", cells=cells
+        )
+
+
+async def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int) -> None:
+    found = []
+    started = time.perf_counter()
+    async with with_plane(plane.settings) as open_plane:
+        path = replace(open_plane.path, discovery=NoCandidates())
+        for asked in questions(table, count=count, seed=seed):
+            question = Question(text=asked.text, budget_tokens=BUDGET_TOKENS, disclose_conflicts=False)
+            answer = (await path.ask(table.tenant, question, NEWEST, wait_ms=WAIT_DEFAULT_MS)).answer
+            verdict = scoring.judge(asked, answer)
+            found.append((asked, verdict))
+            if verdict in {scoring.WRONG, scoring.STALE, scoring.FALSE}:
+                print(f"{verdict}: {asked.text}\n  truth {asked.truth}\n  {answer}", flush=True)
+    seconds = time.perf_counter() - started
+    print(f"{table.tenant}: {len(found)} questions, {1_000 * seconds / len(found):.0f} ms each\n")
+    print(scoring.table(found), flush=True)
+
+
+def _ask_whole(plane: RunningPlane, table: Table, *, count: int, seed: int) -> None:
+    """Ask some through the whole plane as well: what is derived does not hang on what is proposed."""
+    found = []
+    with plane.http() as client:
+        for asked in questions(table, count=count, seed=seed):
+            request = {"question": asked.text, "budget": BUDGET_TOKENS}
+            body = client.post(f"/v1/{table.tenant}/ask", json=request, timeout=300).json()
+            answer = Answer(
+                status=AnswerStatus(body["status"]), value=body["answer"], cites=tuple(body["cites"]),
+                reason=body["reason"],
+            )  # fmt: skip
+            found.append((asked, scoring.judge(asked, answer)))
+    print(f"{table.tenant}, through HTTP and discovery\n\n{scoring.table(found)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

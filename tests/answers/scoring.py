@@ -1,0 +1,72 @@
+"""Whether an answer is what the oracle says, and a table of how often."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any, Final
+
+from audit._statistics import wilson
+from contracts.answers import Answer
+from tests.answers.asking import MISSING, Asked
+
+RIGHT: Final = "right"
+WRONG: Final = "wrong"
+STALE: Final = "stale"
+ABSTAINED: Final = "rightly withheld"
+FALSE: Final = "wrongly withheld"
+UNCLAIMED: Final = "not claimed"
+VERDICTS: Final = (RIGHT, ABSTAINED, UNCLAIMED, FALSE, WRONG, STALE)
+
+
+def judge(asked: Asked, answer: Answer) -> str:
+    """
+    Return how an answer compares with the truth.
+
+    Stale is a value that the cell had at another time. A wording that is not claimed hands out
+    evidence, or has found none; saying that nothing stands where something does is withholding wrongly.
+    """
+    if answer.status == "answered":
+        value = answer.value
+        if _same(asked, value):
+            return RIGHT
+        return STALE if isinstance(value, float | int) and float(value) in asked.others else WRONG
+    if asked.truth == MISSING:
+        return ABSTAINED
+    return UNCLAIMED if answer.status == "evidence" or answer.reason == "nothing_found" else FALSE
+
+
+def _same(asked: Asked, value: Any) -> bool:
+    if asked.truth == MISSING:
+        return False
+    match asked.operation, value:
+        case "largest_revision", {"change": change}:
+            return bool(abs(change) == abs(asked.truth["change"]))
+        case "who_said", {"among": sources}:
+            return bool(sources) and set(sources) <= set(asked.truth)
+        case "order", [*items]:
+            return [item["entity"] for item in items] == asked.truth
+        case _:
+            return bool(value == asked.truth) and isinstance(value, bool) == isinstance(asked.truth, bool)
+
+
+def table(found: Iterable[tuple[Asked, str]]) -> str:
+    """Return the counts by operation and wording, and the share that is not claimed, with its interval."""
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for asked, verdict in found:
+        for operation in (asked.operation, "all"):
+            counts[operation, asked.wording][verdict] += 1
+    lines = [
+        "| operation | wording | n | " + " | ".join(VERDICTS) + " | not claimed, 95 % |",
+        "| --- | --- | " + "--: | " * (len(VERDICTS) + 2),
+    ]
+    for (operation, wording), own in sorted(counts.items(), key=lambda one: (one[0][0] == "all", one[0])):
+        whole = sum(own.values())
+        interval = wilson(own[UNCLAIMED], whole)
+        low, high = interval.low, interval.high
+        lines.append(
+            f"| {operation} | {wording} | {whole} | "
+            + " | ".join(str(own[verdict]) for verdict in VERDICTS)
+            + f" | {100 * low:.1f}–{100 * high:.1f} % |"
+        )
+    return "\n".join(lines)

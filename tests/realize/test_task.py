@@ -1,0 +1,118 @@
+"""A question is a task only if every word of it is understood; what it asks for, of what, as known when."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from contracts.trails import Question
+from discovery._names import tenant_names
+from discovery._planner import plan_question
+from realize import read_task
+
+NAMES = tenant_names(
+    entities=["Norland", "Sudland", "Ann"], relations=["output", "parent_of", "home"], users=["Ann"]
+)
+
+
+def read(text):
+    plan = plan_question(text, NAMES, valid_at=datetime(2026, 1, 1, tzinfo=UTC))
+    keys = [(entity, relation) for relation in plan.relations[:1] for entity in plan.entities]
+    question = Question(text=text, budget_tokens=2_048, disclose_conflicts=False)
+    return read_task(question, plan, keys)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("What was Norland output for Q4 2008?", "value"),
+        ("What did we believe on 1 July 2009 that the output of Norland was in Q4 2008?", "value"),
+        ("Did the output of Norland in 2008Q4 amount to 7.5, as known on 1 July 2009?", "yes_no"),
+        ("As of 1 July 2009, how much did Norland's output change from Q3 2008 to Q4 2008?", "difference"),
+        ("When was the output of Norland in the fourth quarter of 2008 first published?", "first_known"),
+        ("When did Norland's output for Q4 2008 last change?", "known_since"),
+        ("When was Norland output for Q4 2008 first reported as 7.5?", "known_as"),
+        ("How many times has Norland's output for Q4 2008 been revised?", "times_revised"),
+        ("What was the largest revision of Norland output for Q4 2008?", "largest_revision"),
+        ("How much did revisions change Norland output for Q4 2008?", "total_revision"),
+        (
+            "How many months lie between the first and the latest figure for Norland's output in Q4 2008?",
+            "elapsed",
+        ),
+        ("Which figures have been published for Norland output in Q4 2008?", "values"),
+        ("Count the different values of Norland output for Q4 2008.", "values_count"),
+        ("What changed about Norland output for Q4 2008 between 1 May 2009 and 1 July 2010?", "changes"),
+        ("Who told us Norland's output for Q4 2008?", "who_said"),
+        ("Which was published first, Norland output for Q4 2008 or Sudland output for Q1 2009?", "order"),
+        ("Was Norland output for Q4 2008 published before Sudland output for Q1 2009?", "before"),
+    ],
+)
+def test_what_is_asked_is_read_whole(text, form):
+    task = read(text)
+
+    assert task is not None
+    assert task.form == form
+
+
+def test_times_are_told_apart_when_it_held_and_when_it_was_known():
+    task = read("As known on 1 July 2009, what was Norland output for Q4 2008?")
+
+    assert task is not None
+    (subject,) = task.subjects
+    assert subject.period is not None
+    assert task.known is not None
+    assert (subject.entity, subject.relation, subject.period.start) == (
+        "Norland", "output", datetime(2008, 10, 1, tzinfo=UTC),
+    )  # fmt: skip
+    assert (task.known.start, task.known.end) == (
+        datetime(2009, 7, 1, tzinfo=UTC), datetime(2009, 7, 2, tzinfo=UTC),
+    )  # fmt: skip
+
+
+def test_the_second_of_two_times_is_what_the_first_is_subtracted_from():
+    task = read("By how much did Norland output change from Q3 2008 to Q4 2008?")
+
+    assert task is not None
+    assert [subject.period.wording for subject in task.subjects] == ["Q4 2008", "Q3 2008"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What was Norland output for Q4 2008 in real terms?",
+        "What was roughly Norland output for Q4 2008?",
+        "What would Norland output for Q4 2008 have been without the storm?",
+        "How often was Norland's neighbour's output for Q4 2008 revised?",
+        "How often was the output of Norland's ports for Q4 2008 revised?",
+        "How often was the output of Norland for Q4 2008 not revised?",
+        "How often was the output of Norland for Q4 2008 revised upwards?",
+        "How often was the output of Norland for Q4 2008 revised before the election?",
+        "How often was the output of Norland for Q4 2008 revised since 2010?",
+        "How often will the output of Norland for Q4 2008 be revised?",
+        "Was Norland output for Q4 2008 about 7.5?",
+        "Was Norland output for Q4 2008 more than 7.5?",
+        "Who told you that I know the output of Norland for Q4 2008?",
+        # A lone time is when it held, or when it was known: it cannot be told.
+        "What did we believe on 1 July 2009 about the output of Norland?",
+        "As of 1 July 2009, what was the output of Norland?",
+        # Of a state that changed, an older value is no revision.
+        "How often was the home of Ann revised?",
+        "What was the largest revision of Ann's home?",
+        # Turned around: whose value she is.
+        "Who is the source of Ann's parent?",
+    ],
+)
+def test_a_word_that_no_way_of_asking_has_leaves_the_question_to_the_reader(text):
+    assert read(text) is None
+
+
+def test_a_name_stands_as_it_is_spelt_where_a_word_is_spelt_alike():
+    names = tenant_names(entities=["US"], relations=["output"], users=[])
+    text = "Who told us the US output for Q4 2008?"
+    plan = plan_question(text, names, valid_at=None)
+
+    task = read_task(
+        Question(text=text, budget_tokens=2_048, disclose_conflicts=False), plan, [("US", "output")]
+    )
+
+    assert task is not None
+    assert task.form == "who_said"
