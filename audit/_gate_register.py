@@ -7,6 +7,7 @@ no trace in the file itself: the bundles that gates leave behind, and the reposi
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import os
@@ -45,12 +46,16 @@ class GateRegister:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        path = folder / _REGISTER
+        self.entries = self._read()
+
+    def _read(self) -> list[Entry]:
+        path = self.folder / _REGISTER
         try:
-            self.entries = read_lines(path, Entry) if path.exists() else []
+            entries = read_lines(path, Entry) if path.exists() else []
         except BadRequest as error:
             raise RunRefused(what=f"the register, {error.field}", reason=error.reason) from error
-        _check_chain(self.entries)
+        _check_chain(entries)
+        return entries
 
     def of(self, name: str) -> list[Entry]:
         """Return what happened to a gate, in order; nothing where it was never registered."""
@@ -72,29 +77,33 @@ class GateRegister:
         Raises:
             RunRefused: That cannot happen to this gate now.
         """
-        if kind not in _NEXT[self.state(gate.name)]:
-            raise RunRefused(
-                what=f"gate {gate.name}",
-                reason=f"it is {_said(self.state(gate.name))}, so it cannot be {kind.value}",
-            )
-        fields = {
-            "number": len(self.entries) + 1,
-            "previous": self.entries[-1].digest if self.entries else FIRST,
-            "at": format_instant(clock()),
-            "kind": kind,
-            "gate": gate.name,
-            "gate_sha256": address_of(gate),
-            **said,
-        }
-        entry = Entry(**fields, digest=FIRST)
-        entry = entry.model_copy(update={"digest": _digest(entry)})
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / _REGISTER).open("ab") as file:
+            # Gates may be run side by side: what another has written meanwhile comes before.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.entries = self._read()
+            entry = self._next(kind, gate, at=format_instant(clock()), said=said)
             file.write(canonical(entry) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         self.entries.append(entry)
         return entry
+
+    def _next(self, kind: EntryKind, gate: Gate, *, at: str, said: dict[str, Any]) -> Entry:
+        if kind not in _NEXT[self.state(gate.name)]:
+            state = _said(self.state(gate.name))
+            raise RunRefused(what=f"gate {gate.name}", reason=f"it is {state}, so it cannot be {kind.value}")
+        entry = Entry(
+            number=len(self.entries) + 1,
+            previous=self.entries[-1].digest if self.entries else FIRST,
+            at=at,
+            kind=kind,
+            gate=gate.name,
+            gate_sha256=address_of(gate),
+            digest=FIRST,
+            **said,
+        )
+        return entry.model_copy(update={"digest": _digest(entry)})
 
     def read_gate(self, name: str) -> Gate:
         """

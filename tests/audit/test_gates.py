@@ -273,6 +273,18 @@ async def test_a_run_that_was_cut_off_goes_on_under_the_same_code_alone(gates):
     assert kinds(gates) == ["registered", "begun", "sealed", "opened", "outcome"]
 
 
+async def test_gates_that_are_run_side_by_side_share_one_register(gates):
+    gates.registered("first")
+    gates.registered("second")
+    one, other = gates.place, gates.place
+
+    await run_gate(one, "first", gates.runner, data=gates.beam.path)
+    await run_gate(other, "second", gates.runner, data=gates.beam.path)
+
+    assert [checked(gates, name) for name in ("first", "second")] == [(), ()]
+    assert [entry.number for entry in gates.place.register.entries] == list(range(1, 11))
+
+
 async def test_nothing_that_cannot_be_measured_or_binds_nothing_is_registered(gates):
     formula = {"name": "hit@10", "of": "share", "arm": "ours", "column": "hit@10"}
     unbound = gates.write(conditions=[{"formula": formula, "at_least": None, "at_most": None}])
