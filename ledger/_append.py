@@ -25,7 +25,7 @@ from contracts.limits import CONTRACT_TRIES_MAX
 from ledger._arrays import binaries, numbers, texts
 from ledger._border import NONE_REGISTERED, InForce, hold_newest, holds_values, newest_contracts
 from ledger._database import Database
-from ledger._events import SealedEvent, new_id, seal_event
+from ledger._events import ID_RANDOM_BYTES, SealedEvent, new_id, seal_event
 from ledger._grants import check_command, check_emit
 from ledger._idle import refuse_idle
 from ledger._keys import SEAL_RANDOM_BYTES, TenantKeys, drawn
@@ -159,7 +159,8 @@ async def _named_by_id(
     db: Database, keys: TenantKeys, prepared: Prepared
 ) -> tuple[list[str], list[dict[str, str]]]:
     """Return an id for each event, and the ids of the events that its targets name by their source's."""
-    event_ids = [new_id("ev", db.randomness) for _ in prepared.events]
+    randomness = drawn(db.randomness, ID_RANDOM_BYTES * len(prepared.events))
+    event_ids = [new_id("ev", randomness) for _ in prepared.events]
     return event_ids, await find_references(db, keys, prepared.events, event_ids)
 
 
@@ -288,7 +289,7 @@ def _parameters(db: Database, tenant: str, batch: Sequence[_Appending]) -> dict[
         "relations": numbers(None if one.under is None else one.under.position for one in batch),
         "epochs": numbers(None if one.under is None else one.under.epoch for one in batch),
         "event_ids": texts(event.event_id for event in sealed),
-        "kinds": texts(event.kind.value for event in sealed),
+        "kinds": texts(event.kind for event in sealed),
         "streams": binaries(event.stream for event in events),
         "sources": binaries(event.source for event in events),
         "correlations": binaries(event.correlation for event in events),

@@ -195,7 +195,9 @@ def _model_text(model: BaseModel) -> str:
         value = values[name]
         if value is default or value == default:
             continue
-        if name == "value" and type(value) is not str:
+        if type(value) is str:
+            members.append(label + _QUOTED(value))
+        elif name == "value":
             # A caller's own: with tags where the standard has no form for it.
             members.append(label + canonical(value).decode())
         else:
