@@ -144,6 +144,35 @@ async def test_a_batch_is_bounded_and_in_order():
     assert batches == [[0, 1, 2], [3], [4], [5]]
 
 
+@pytest.mark.parametrize(
+    ("waiting", "begun"),
+    [
+        # Half of a batch waits: it is written while whoever was answered makes ready what is next.
+        (4, ["run 0 1", "run 2 3", "answered 0", "answered 1", "answered 2", "answered 3"]),
+        # Less waits: those who have more to say are in the same batch.
+        (3, ["run 0 1", "answered 0", "answered 1", "run 2", "answered 2"]),
+    ],
+)
+async def test_a_batch_that_is_half_full_goes_before_those_who_were_just_answered(waiting, begun):
+    told: list[str] = []
+    combiner: Combiner[int, int] = Combiner(
+        weight_max=4, bytes_max=100, waiting_max=100, waiting_bytes_max=10_000
+    )
+
+    async def run(items):
+        told.append(" ".join(["run", *map(str, items)]))
+        await asyncio.sleep(0)
+        return items
+
+    async def say(item: int) -> None:
+        await combiner.submit("t", item, weight=2 if waiting == 4 or item < 2 else 1, size_bytes=1, run=run)
+        told.append(f"answered {item}")
+
+    await asyncio.gather(*map(say, range(waiting)))
+
+    assert told == begun
+
+
 async def test_a_failed_batch_fails_its_own_items_and_no_other():
     combiner: Combiner[int, int] = Combiner(
         weight_max=1, bytes_max=100, waiting_max=100, waiting_bytes_max=10_000
