@@ -137,7 +137,7 @@ def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:
         "entity": claim.entity,
         "relation": claim.relation,
         "stance": claim.stance.value,
-        "body": _body_of(claim),
+        "body": body_of(claim),
     }
     row["seal"] = seal_of(row, keys=keys)
     return row
@@ -150,26 +150,46 @@ def seal_of(row: Mapping[str, Any], *, keys: Digester) -> bytes:
 
 def sealed_message(columns: Sequence[Any], *, tenant: str, epoch: int) -> bytes:
     """Return what the seal of a claim row is a digest of; `columns` are those of `COLUMNS`."""
-    claim_id, position, ordinal, commit, event_id, entity, relation, stance, body = columns
-    form = sealed_form(entity, relation, stance, tenant=tenant, epoch=epoch)
-    return in_form(form, (claim_id, position, ordinal, commit, event_id, body))
+    *numbers, event_id, entity, relation, stance, body = columns
+    [message] = sealed_messages(
+        [(entity, relation, stance)], [(*numbers, event_id, body)], tenant=tenant, epoch=epoch
+    )
+    return message
 
 
-def sealed_form(entity: str, relation: str, stance: str, *, tenant: str, epoch: int) -> bytes:
-    """Return what `in_form` fills in: of many claims on one key it is made once, in half the time."""
+def sealed_messages(
+    names: Iterable[tuple[str, str, str]], columns: Iterable[Sequence[Any]], *, tenant: str, epoch: int
+) -> list[bytes]:
+    """
+    Return what the seals of claim rows are digests of.
+
+    Args:
+        names: Of each its entity, relation and stance. What those of one name share is written once.
+        columns: Of each the other columns of `COLUMNS`.
+        tenant: Whose they are.
+        epoch: Theirs.
+    """
+    forms: dict[tuple[str, str, str], bytes] = {}
+    messages = []
+    for name, (claim_id, position, ordinal, commit, event_id, body) in zip(names, columns, strict=True):
+        form = forms.get(name)
+        if form is None:
+            form = forms[name] = _sealed_form(name, tenant=tenant, epoch=epoch)
+        hexed = hexlify(claim_id)
+        messages.append(
+            form % (position, ordinal, commit, len(hexed), len(event_id), hexed, event_id.encode(), body)
+        )
+    return messages
+
+
+def _sealed_form(name: tuple[str, str, str], *, tenant: str, epoch: int) -> bytes:
     # The lengths stand first: no column's end can be read as the start of the next one.
+    entity, relation, stance = name
     whose, said = (text.replace("%", "%%") for text in (tenant, f"{entity}{relation}{stance}"))
     return (
         f"claim-row {epoch} %d %d %d {len(tenant)} %d %d {len(entity)} {len(relation)} {len(stance)}:"
         f"{whose}%b%b{said}:%b"
     ).encode()
-
-
-def in_form(form: bytes, columns: tuple[bytes, int, int, int, str, bytes]) -> bytes:
-    """Return what the seal of a claim row is a digest of, from the `sealed_form` of its other columns."""
-    claim_id, position, ordinal, commit, event_id, body = columns
-    name = hexlify(claim_id)
-    return form % (position, ordinal, commit, len(name), len(event_id), name, event_id.encode(), body)
 
 
 def told_of(columns: Sequence[Any]) -> Told:
@@ -238,7 +258,7 @@ _SEALED_FORM: Final = 1
 def sealed_bytes(claim: Claim) -> bytes:
     """Return everything that a claim says, and nothing of its epoch: what a digest of the claim covers."""
     key = [_SEALED_FORM, claim.position.event, claim.position.ordinal, claim.commit, claim.event_id]
-    return canonical([*key, claim.entity, claim.relation, claim.stance.value]) + _body_of(claim)
+    return canonical([*key, claim.entity, claim.relation, claim.stance.value]) + body_of(claim)
 
 
 async def read_claims(
@@ -268,7 +288,8 @@ async def read_claims(
     return [claim_of(row, keys=keys) for row in rows]
 
 
-def _body_of(claim: Claim) -> bytes:
+def body_of(claim: Claim) -> bytes:
+    """Return what a claim says, as a row carries it."""
     # A list and no names: nine tenths of all claims would carry more names than content. Joined by hand, as
     # `canonical` writes it: most of it is numbers, and what a claim seldom has.
     validity, source, winner = claim.validity, claim.source, claim.winner

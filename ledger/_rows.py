@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.claims import Claim
 from ledger._arrays import binaries, binaries_text, instants, numbers, texts, truths
 from ledger._cells import cell_seal
-from ledger._claims import ACTING, row_of, state_start
+from ledger._claims import ACTING, body_of, sealed_messages, state_start
 from ledger._intervals import bound
 from ledger._keys import TenantKeys
 from ledger._lines import Cell, Line
@@ -77,19 +77,29 @@ class Rows:
 
     def claim_values(self, claims: Sequence[Claim]) -> dict[str, str | int | bytes]:
         """Return the parameters of a statement that writes claims."""
-        rows = [row_of(claim, tenant=self.keys.tenant, keys=self.keys) for claim in claims]
+        names = [(claim.entity, claim.relation, claim.stance.value) for claim in claims]
+        columns = [
+            (
+                bytes.fromhex(claim.claim_id), claim.position.event, claim.position.ordinal, claim.commit,
+                claim.event_id, body_of(claim),
+            )
+            for claim in claims
+        ]  # fmt: skip
+        messages = sealed_messages(names, columns, tenant=self.keys.tenant, epoch=self.epoch)
+        entities, relations, stances = zip(*names, strict=True)
+        claim_ids, positions, ordinals, commits, event_ids, bodies = zip(*columns, strict=True)
         return {
             "epoch": self.epoch,
-            "claim_ids": binaries(row["claim_id"] for row in rows),
-            "positions": numbers(row["position"] for row in rows),
-            "ordinals": numbers(row["ordinal"] for row in rows),
-            "commits": numbers(row["commit"] for row in rows),
-            "event_ids": texts(row["event_id"] for row in rows),
-            "entities": texts(row["entity"] for row in rows),
-            "relations": texts(row["relation"] for row in rows),
-            "stances": texts(row["stance"] for row in rows),
-            "bodies": binaries(row["body"] for row in rows),
-            "seals": binaries(row["seal"] for row in rows),
+            "claim_ids": binaries(claim_ids),
+            "positions": numbers(positions),
+            "ordinals": numbers(ordinals),
+            "commits": numbers(commits),
+            "event_ids": texts(event_ids),
+            "entities": texts(entities),
+            "relations": texts(relations),
+            "stances": texts(stances),
+            "bodies": binaries(bodies),
+            "seals": binaries(self.keys.digests(messages)),
             "starts": numbers(map(state_start, claims)),
         }
 

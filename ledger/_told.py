@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias, overload
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
-from ledger._claims import Told, claim_told, in_form, said_in, sealed_form
+from ledger._claims import Told, claim_told, said_in, sealed_messages
 from ledger._keys import TenantKeys
 
 Key: TypeAlias = tuple[str, str]
@@ -110,17 +110,12 @@ def claims_in(row: Row, key: Key, keys: TenantKeys, *, epoch: int) -> Claims:
     """
     count = len(row.claims)
     entities, relations = row.entities or [key[0]] * count, row.relations or [key[1]] * count
-    forms: dict[tuple[str, str, str], bytes] = {}
-    messages = []
-    for name, columns in zip(
+    messages = sealed_messages(
         zip(entities, relations, row.stances, strict=True),
         zip(row.claims, row.positions, row.ordinals, row.commits, row.event_ids, row.bodies, strict=True),
-        strict=True,
-    ):
-        form = forms.get(name)
-        if form is None:
-            form = forms[name] = sealed_form(*name, tenant=keys.tenant, epoch=epoch)
-        messages.append(in_form(form, columns))
+        tenant=keys.tenant,
+        epoch=epoch,
+    )
     is_same = hmac.compare_digest
     for digest, seal, position, ordinal in zip(
         keys.digests(messages), row.seals, row.positions, row.ordinals, strict=True
