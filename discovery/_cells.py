@@ -26,13 +26,15 @@ from discovery._embedder import Vectors
 
 SCANNED_MAX: Final = 65_536
 """Vectors up to which all are read: 60 ns each on the machine it was measured on."""
-CELL_ROWS: Final = 512
-"""Vectors that a cell is meant to hold."""
-CELLS_MAX: Final = 2_048
-SAMPLE_PER_CELL: Final = 32
+CELL_ROWS: Final = 128
+"""Vectors that a cell is meant to hold: few, since what is alike comes in small groups."""
+CELLS_MAX: Final = 8_192
+SAMPLE_PER_CELL: Final = 16
 """Vectors a cell that centres are found from."""
-ROUNDS: Final = 6
+ROUNDS: Final = 4
 """Of moving the centres."""
+PROBED_MIN: Final = 16
+"""Cells that are read at least."""
 PROBES: Final = 64
 """Units that it is measured with how many cells must be read."""
 PROBE_TOP: Final = 10
@@ -127,17 +129,18 @@ class Codes:
         for start in range(0, len(later), _ASSIGNED_ROWS):
             rows = later[start : start + _ASSIGNED_ROWS]
             for row, cell in zip(
-                rows.tolist(), _nearest(layout.centres, self._floats(rows)).tolist(), strict=True
+                rows.tolist(), _nearest(layout.centres, self.floats(rows)).tolist(), strict=True
             ):
                 self._members[cell].append(row)
 
     def nearest(self, vector: Vectors, *, count: int, limit: int) -> Near:
         """Return the nearest of the first `count` rows, of those in the cells that are read."""
         rows, low = self._read(vector, count)
-        if len(rows) < min(limit, count):
-            # Of an older cut the cells hold too little: all of it is read.
-            rows = np.arange(count)
-        cosines = self.cosines(rows, vector)
+        if rows is None or len(rows) < min(limit, count):
+            # There are few, or of an older cut the cells hold too little: all of it is read.
+            rows, cosines = np.arange(count), self._scan(vector, count)
+        else:
+            cosines = self.cosines(rows, vector)
         low = min(low, float(cosines.min(initial=0.0)))
         if len(rows) > limit:
             floor = np.partition(cosines, len(cosines) - limit)[len(cosines) - limit]
@@ -155,17 +158,27 @@ class Codes:
             found[start : start + len(some)] = block @ vector
         return np.asarray(found * self._scales.view(len(self))[rows])
 
-    def _read(self, vector: Vectors, count: int) -> tuple[Numbers, float]:
-        """Return the rows to look at, and the lowest cosine of a centre."""
+    def _read(self, vector: Vectors, count: int) -> tuple[Numbers | None, float]:
+        """Return the rows to look at, None for all, and the lowest cosine of a centre."""
         if self._layout is None or count <= SCANNED_MAX:
-            return np.arange(count), 0.0
+            return None, 0.0
         likeness = self._layout.centres @ vector
         probed = min(self._layout.probed, len(likeness))
         cells = np.argpartition(-likeness, probed - 1)[:probed]
         rows = np.concatenate([np.array(self._members[cell], dtype=np.int32) for cell in cells.tolist()])
         return rows[rows < count], float(likeness.min())
 
-    def _floats(self, rows: Numbers) -> Vectors:
+    def _scan(self, vector: Vectors, count: int) -> Vectors:
+        codes, found = self._codes.view(count), np.empty(count, dtype=np.float32)
+        for start in range(0, count, BLOCK_ROWS):
+            some = codes[start : start + BLOCK_ROWS]
+            block = self._buffer[: len(some)]
+            np.copyto(block, some, casting="unsafe")
+            found[start : start + len(some)] = block @ vector
+        return np.asarray(found * self._scales.view(count))
+
+    def floats(self, rows: Numbers) -> Vectors:
+        """Return the vectors of rows, as near as a byte a dimension comes to them."""
         scales = self._scales.view(len(self))[rows]
         return np.asarray(self._codes.view(len(self))[rows] * scales[:, None], dtype=np.float32)
 
@@ -183,7 +196,7 @@ def quantized(vectors: Vectors) -> tuple[Numbers, Vectors]:
 
 def lay(codes: Numbers, scales: Numbers) -> Layout:
     """
-    Return cells for these vectors, and how many must be read. Pure; takes a minute of a core a million.
+    Return cells for these vectors, and how many must be read. Pure; takes minutes of a core a million.
 
     Args:
         codes: Of rows that all have their vector.
@@ -232,7 +245,7 @@ def _probed(
     places = np.argsort(np.argsort(-(vectors @ centres.T), axis=1), axis=1)
     needed = np.sort(np.take_along_axis(places, cells[rows], axis=1).ravel()) + 1
     enough = int(needed[min(len(needed) - 1, int(np.ceil(RECALL_WANTED * len(needed))))])
-    return min(len(centres), MARGIN * enough)
+    return min(len(centres), max(PROBED_MIN, MARGIN * enough))
 
 
 def _nearest(centres: Vectors, vectors: Vectors) -> Numbers:

@@ -18,6 +18,7 @@ from discovery._private import is_private
 from discovery._shards import shard_of
 from discovery._wire import (
     ANSWER_BYTES_MAX,
+    Dropped,
     DropRequest,
     Health,
     HealthRequest,
@@ -89,16 +90,20 @@ class Client:
         except ValidationError as error:
             raise Unavailable(part="discovery", reason="its answer cannot be read") from error
 
-    async def drop_index(self, tenant: str) -> None:
+    async def drop_index(self, tenant: str) -> int:
         """
-        Have the service forget a tenant's index and delete its vectors; it is rebuilt at once.
+        Have the service begin a tenant's index anew, without the vectors it has; return how many these were.
 
         Raises:
             Unavailable: It is down.
             NotFound: No such tenant.
         """
         request = encode_request(DropRequest(operation="drop_index", tenant=tenant))
-        await self._call(self._socket_of(tenant), request)
+        answer = await self._call(self._socket_of(tenant), request)
+        try:
+            return Dropped.model_validate_json(answer).vectors
+        except ValidationError as error:
+            raise Unavailable(part="discovery", reason="its answer cannot be read") from error
 
     def _socket_of(self, tenant: str) -> Path:
         return self._sockets[shard_of(tenant, len(self._sockets))]

@@ -127,6 +127,11 @@ class Keeper:
         self._work.set()
         return held.index
 
+    async def begin(self, tenant: str) -> None:
+        """Begin to read a tenant, without waiting for the end of it."""
+        reading = self._read(tenant, await self._hold(tenant), None)
+        reading.add_done_callback(lambda _: self._work.set())
+
     async def wake(self, tenant: str) -> None:
         """Catch up with the log because somebody said that there is more of it, or none any more."""
         try:

@@ -28,6 +28,7 @@ from discovery._shards import shard_of
 from discovery._wakeups import listen, watch
 from discovery._wire import (
     REQUEST_BYTES_MAX,
+    Dropped,
     DropRequest,
     Health,
     HealthRequest,
@@ -154,11 +155,20 @@ class Service:
             for vector in vectors
         ]
 
-    async def drop(self, tenant: str) -> None:
-        """Forget a tenant's index and delete its vectors."""
+    async def drop(self, tenant: str) -> int:
+        """
+        Delete a tenant's vectors, begin its index anew, and return how many vectors there were.
+
+        Raises:
+            NotFound: No such tenant.
+            Unavailable: The database is down.
+        """
         self._keeper.forget(tenant)
-        await drop_index(self._db, tenant)
+        dropped = await drop_index(self._db, tenant)
         self._keeper.forget(tenant)
+        # What is read now, nobody who asks has to wait for.
+        await self._keeper.begin(tenant)
+        return dropped
 
     def health(self) -> Health:
         """Return how the service is."""
@@ -210,8 +220,7 @@ class Service:
                     await self.propose_many(tenant=tenant, questions=questions, view=view, without=without)
                 )
             case DropRequest(tenant=tenant):
-                await self.drop(tenant)
-                return b"{}"
+                return Dropped(vectors=await self.drop(tenant)).model_dump_json().encode()
             case HealthRequest():
                 return self.health().model_dump_json().encode()
 

@@ -99,6 +99,12 @@ class DropRequest(_Strict):
     tenant: _Tenant
 
 
+class Dropped(_Strict):
+    """How many vectors were deleted."""
+
+    vectors: int
+
+
 class HealthRequest(_Strict):
     """Ask how the service is."""
 

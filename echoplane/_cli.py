@@ -22,6 +22,7 @@ from echoplane import (
     _cli_conformance,
     _cli_data,
     _cli_dead,
+    _cli_discovery,
     _cli_epochs,
     _cli_erase,
     _cli_eval,
@@ -60,6 +61,7 @@ _cli_views.register(app)
 _cli_relations.register(app)
 _cli_epochs.register(app)
 _cli_dead.register(app)
+_cli_discovery.register(app)
 _cli_conformance.register(app)
 _cli_audit.register(app)
 _cli_gate.register(app)

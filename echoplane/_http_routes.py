@@ -23,6 +23,7 @@ from contracts.wire import (
 from echoplane._health import look, readiness
 from echoplane._http_calls import authorized, granted, json_body, no_parameters, read_body
 from echoplane._http_dead import add_dead
+from echoplane._http_discovery import add_discovery
 from echoplane._http_epochs import add_epochs
 from echoplane._http_erasures import add_erasures
 from echoplane._http_events import add_events
@@ -54,6 +55,7 @@ def make_router(plane: Plane, metrics: Metrics, streams: Streams) -> APIRouter:
     add_log(router, plane)
     add_epochs(router, plane)
     add_dead(router, plane)
+    add_discovery(router, plane)
     add_erasures(router, plane)
     add_relations(router, plane)
     add_trails(router, plane)

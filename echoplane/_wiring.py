@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version as installed_version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from audit import replay
+from contracts.discovery_wire import ReindexAnswer
 from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import NotFound, Unavailable
 from contracts.events import EventDraft
@@ -42,7 +43,6 @@ from echoplane._embedded import Servers
 from echoplane._embedders import configured_model
 from echoplane._folders import DataFolder
 from echoplane._keys import load_master_key
-from echoplane._language_model import configured_reader
 from echoplane._plane import ask_for
 from echoplane._present_reads import resolve_answer
 from echoplane._query import Path
@@ -58,6 +58,9 @@ from ledger.resolve import pin, registered_contracts, resolve_at, usual_contract
 from ledger.write import register_contract, verify_claims
 from packing import ApproximateCounter
 from projection import RuleProjector, link, span
+
+if TYPE_CHECKING:
+    from echoplane._language_model import ChatModel
 
 FOLD_STALL_SECONDS: Final = 60.0
 """An import gives up waiting for its fold when nothing has moved for this long."""
@@ -281,6 +284,17 @@ class Plane:
                 )
             await asyncio.sleep(_POLL_SECONDS)
 
+    async def reindex(self, tenant: str) -> ReindexAnswer:
+        """
+        Have discovery drop a tenant's index and vectors and make them anew; nothing waits for that.
+
+        Raises:
+            NotFound: No such tenant.
+            Unavailable: Discovery is down.
+        """
+        await self.must_have(tenant)
+        return ReindexAnswer(tenant=tenant, vectors_dropped=await self.discovery.drop_index(tenant))
+
     async def wait_discovery(self) -> None:
         """Wait, within a bound, for a discovery that is just starting; without it the answer is degraded."""
         clock = asyncio.get_running_loop().time
@@ -304,7 +318,7 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
     )
     counter = ApproximateCounter()
     client = Client(discovery_sockets(folder, count=settings.discoveries))
-    reader = configured_reader(settings)
+    reader = _reader(settings)
     try:
         yield Plane(
             settings=settings,
@@ -329,3 +343,12 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
         if reader is not None:
             await reader.close()
         await database.close()
+
+
+def _reader(settings: Settings) -> ChatModel | None:
+    if settings.reader_url is None:
+        return None
+    # It brings an HTTP client, which nothing else here needs.
+    from echoplane._language_model import configured_reader  # noqa: PLC0415 -- see above
+
+    return configured_reader(settings)

@@ -17,6 +17,7 @@ from echoplane._clock import wall_clock
 from tests.bench import (
     append_benches,
     asof_benches,
+    discovery_benches,
     idle_benches,
     ledger_benches,
     packing_benches,
@@ -42,6 +43,9 @@ BENCHES = {
     "packing": packing_benches.choices,
     "visible": path_benches.visible,
     "ask": path_benches.asks,
+    "propose": discovery_benches.proposals,
+    "discoverable": discovery_benches.discoverable,
+    "mem0": discovery_benches.beside_mem0,
     "idle": idle_benches.idle,
 }
 FOLDER = Path(__file__).resolve().parents[2] / "artifacts" / "bench"

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,9 @@ class Arm:
 
 
 @contextlib.asynccontextmanager
-async def arm(script: str, *files: str) -> AsyncIterator[Arm | None]:
+async def arm(
+    script: str, *files: str, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[Arm | None]:
     """Start one, with the paths of files in a folder of its own; None where it is not installed."""
     if not PYTHON.exists():
         yield None
@@ -40,7 +42,7 @@ async def arm(script: str, *files: str) -> AsyncIterator[Arm | None]:
     process = await asyncio.create_subprocess_exec(
         PYTHON, Path(__file__).with_name(script), *(folder / file for file in files),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 24,
-        env={"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})},
     )  # fmt: skip
     try:
         yield Arm(process=process)
