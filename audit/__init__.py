@@ -10,13 +10,16 @@ from audit._baselines import BASELINES, Matrix, baseline_rankings, pack_plainly,
 from audit._bundle import BundleRecorder
 from audit._bundle_check import BundleReport, check_bundle
 from audit._bundle_files import code_digest_of, data_digests
+from audit._calibration import agreement, agreements, make_packet
 from audit._formulas import measure
 from audit._gate_check import GateReport, check_gate
 from audit._gate_register import GateRegister, content_digests, read_gate_file
 from audit._gates import GatePlace, GateRunner, code_now, register_gate, run_gate
 from audit._gold_lines import as_word, gold_lines
 from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
+from audit._judge import JUDGE_DIGEST
 from audit._matrix import check_matrix, matrix_differences, read_matrix, write_matrix
+from audit._qa import check_seal, judge_run, read_cells, read_contexts, read_gold
 from audit._replay import replay
 from audit._retracted import if_retracted
 from audit._sets import DATA_SETS, DataSet
@@ -26,6 +29,7 @@ from audit._today import replay_today
 __all__ = [
     "BASELINES",
     "DATA_SETS",
+    "JUDGE_DIGEST",
     "BundleRecorder",
     "BundleReport",
     "Claim",
@@ -39,21 +43,29 @@ __all__ = [
     "HistoryQuestion",
     "HistoryTurn",
     "Matrix",
+    "agreement",
+    "agreements",
     "as_word",
     "baseline_rankings",
     "check_bundle",
     "check_gate",
     "check_matrix",
+    "check_seal",
     "code_digest_of",
     "code_now",
     "content_digests",
     "data_digests",
     "gold_lines",
     "if_retracted",
+    "judge_run",
+    "make_packet",
     "matrix_differences",
     "measure",
     "pack_plainly",
+    "read_cells",
+    "read_contexts",
     "read_gate_file",
+    "read_gold",
     "read_matrix",
     "register_gate",
     "replay",

@@ -9,11 +9,12 @@ import typer
 
 from contracts import limits
 from contracts.audit_wire import TodayAnswer
+from contracts.context_wire import ReadingAnswer
 from contracts.errors import Unavailable
 from contracts.read_wire import ClaimAnswer, ResolveAnswer
 from contracts.trails import Question
 from contracts.views import ViewRequest
-from contracts.wire import AskAnswer, ReadingAnswer, ReplayAnswer
+from contracts.wire import AskAnswer, ReplayAnswer
 from echoplane._cli_options import (
     Budget,
     BudgetBytes,

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from contracts.artifacts import Number
 from contracts.audit_wire import BundleAnswer, TrailsAnswer, WithoutAnswer
 from contracts.limits import PAGE_EVENTS_MAX
+from echoplane import _cli_qa
 from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
 from echoplane._requests import read_name, read_tenant
@@ -24,6 +25,7 @@ def register(app: typer.Typer) -> None:
     audit.command("verify")(verify_bundle)
     audit.command("trails")(list_trails)
     audit.command("without")(without_event)
+    _cli_qa.register(audit)
     app.add_typer(audit, name="audit")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import httpx
+from pydantic import SecretStr
 
 from contracts.limits import MODEL_ANSWER_BYTES_MAX, MODEL_ATTEMPTS_MAX, MODEL_TOKENS_MAX
 from contracts.models import ModelFailed, ModelFailure, ModelOutput, Prompt
@@ -149,15 +150,19 @@ class ChatModel:
 
 def configured_reader(settings: Settings) -> ChatModel | None:
     """Return the reader that is set; None where there is none."""
-    if settings.reader_url is None:
+    return _configured(settings, settings.reader_url, settings.reader_model, settings.reader_key)
+
+
+def configured_judge(settings: Settings) -> ChatModel | None:
+    """Return the judge that is set; None where there is none."""
+    return _configured(settings, settings.judge_url, settings.judge_model, settings.judge_key)
+
+
+def _configured(settings: Settings, url: str | None, name: str, key: SecretStr | None) -> ChatModel | None:
+    if url is None:
         return None
-    key = settings.reader_key
-    return ChatModel(
-        settings.reader_url,
-        name=settings.reader_model,
-        key=None if key is None else key.get_secret_value(),
-        answer_seconds=settings.reader_seconds,
-    )
+    bearer = None if key is None else key.get_secret_value()
+    return ChatModel(url, name=name, key=bearer, answer_seconds=settings.reader_seconds)
 
 
 def _seconds(value: str | None) -> float:

@@ -8,6 +8,15 @@ from dataclasses import asdict
 from datetime import timedelta
 
 from contracts.answers import Answer
+from contracts.context_wire import (
+    CandidateAnswer,
+    ContextAnswer,
+    DeferredAnswer,
+    HitAnswer,
+    LineAnswer,
+    ReadingAnswer,
+    RouteAnswer,
+)
 from contracts.contexts import ContextPack
 from contracts.events import ErasedEvent, Event, Receipt
 from contracts.models import Reading
@@ -17,16 +26,9 @@ from contracts.times import format_instant
 from contracts.trails import ReplayReport, Trail
 from contracts.wire import (
     AskAnswer,
-    CandidateAnswer,
-    ContextAnswer,
-    DeferredAnswer,
     EventAnswer,
-    HitAnswer,
-    LineAnswer,
-    ReadingAnswer,
     ReceiptAnswer,
     ReplayAnswer,
-    RouteAnswer,
     StoredContextAnswer,
     VerifyAnswer,
 )

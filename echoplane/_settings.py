@@ -90,6 +90,12 @@ class Settings(BaseSettings):
     """Sent there as a bearer token."""
     reader_seconds: Annotated[float, Field(gt=0, le=MODEL_SECONDS_MAX)] = 60
     """How long it may take to read one context, all attempts together."""
+    judge_url: str | None = None
+    """The same of the endpoint that judges answers of a measured run; none: `audit judge` has no judge."""
+    judge_model: str = ""
+    """The model's name there, in full. Goes together with `judge_url`."""
+    judge_key: SecretStr | None = None
+    """Sent there as a bearer token."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     master_key_file: Path | None = None
     """File of mode 0600 with 64 hexadecimal digits; none: made below the data folder at the first start."""
@@ -120,13 +126,17 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _a_reader_is_whole(self) -> Self:
-        if (self.reader_url is None) != (not self.reader_model):
-            raise ValueError("reader_url and reader_model go together")
-        if self.reader_url is None and self.reader_key is not None:
-            raise ValueError("reader_key needs reader_url")
-        if self.reader_url is not None and not self.reader_url.startswith(("http://", "https://")):
-            raise ValueError("reader_url begins with http:// or https://")
+    def _language_models_are_whole(self) -> Self:
+        for part, url, model, key in (
+            ("reader", self.reader_url, self.reader_model, self.reader_key),
+            ("judge", self.judge_url, self.judge_model, self.judge_key),
+        ):
+            if (url is None) != (not model):
+                raise ValueError(f"{part}_url and {part}_model go together")
+            if url is None and key is not None:
+                raise ValueError(f"{part}_key needs {part}_url")
+            if url is not None and not url.startswith(("http://", "https://")):
+                raise ValueError(f"{part}_url begins with http:// or https://")
         return self
 
     @model_validator(mode="after")

@@ -92,9 +92,7 @@ async def close(
         for closure in _required(resolution, decided)
     ]
     required += _chunks(["standing"], [claim.event_id for claim in standing])
-    optional = _optional(candidates, events, claims, decided, links=plan.operation not in _WITHOUT_LINKS)
-    if plan.operation == Operation.SUMMARY:
-        optional = _spread(optional, events)
+    optional = _optional(candidates, events, claims, decided, plan.operation)
     members = {member for closure in (*required, *optional) for member in closure.members}
     events |= await _events(reader, members - events.keys())
     if lost := members - events.keys():
@@ -239,14 +237,14 @@ def _optional(
     events: dict[str, Event],
     claims: Sequence[Claim],
     decided: Decided,
-    *,
-    links: bool,
+    operation: Operation,
 ) -> list[Closure]:
     """Return a closure for each unit whose events are all there, by its best score."""
     of_event: dict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
         of_event[claim.event_id].append(claim)
     best: dict[str, Closure] = {}
+    links = operation not in _WITHOUT_LINKS
     for unit in candidates:
         if not unit.event_ids or any(event_id not in events for event_id in unit.event_ids):
             continue
@@ -262,7 +260,8 @@ def _optional(
         known = best.get(closure.closure_id)
         if known is None or known.utility_ppm < closure.utility_ppm:
             best[closure.closure_id] = closure
-    return list(best.values())
+    found = list(best.values())
+    return _spread(found, events) if operation == Operation.SUMMARY else found
 
 
 def _spread(closures: Sequence[Closure], events: dict[str, Event]) -> list[Closure]:

@@ -44,8 +44,7 @@ def pack(
             stands for different things, or a data key is not at hand.
     """
     evidence = _checked(closures)
-    rendered = {each.event_id: render_line(shown(each)) for each in _in_source_order(evidence, evidence)}
-    sizes = {event_id: _size(line, counter) for event_id, line in rendered.items()}
+    rendered, sizes = _rendered(evidence, counter)
     choice, tokens = _within(closures.closures, rendered, sizes, question, counter)
     chosen = _in_source_order(choice.members, evidence)
     deferred = _deferred(closures.closures, choice, sizes)
@@ -118,6 +117,14 @@ def _deferred(closures: Sequence[Closure], choice: Choice, sizes: Mapping[str, S
         for closure in sorted(closures, key=lambda closure: closure.closure_id)
         if closure.closure_id not in admitted
     )
+
+
+def _rendered(
+    evidence: Mapping[str, Evidence], counter: TokenCounter
+) -> tuple[dict[str, str], dict[str, Size]]:
+    """Return every line in source order, and what each takes."""
+    rendered = {each.event_id: render_line(shown(each)) for each in _in_source_order(evidence, evidence)}
+    return rendered, {event_id: _size(line, counter) for event_id, line in rendered.items()}
 
 
 def _size(line: str, counter: TokenCounter) -> Size:

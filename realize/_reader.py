@@ -43,6 +43,7 @@ PROMPT_DIGEST: Final = hashlib.sha256(f"{_SYSTEM}\0{_LAYOUT}".encode()).hexdiges
 
 _CITE: Final = re.compile(r"\[\s*(e[0-9]{1,19}(?:\s*[,;]\s*e[0-9]{1,19})*)\s*\]")
 _ID: Final = re.compile(r"e[0-9]{1,19}")
+_LINE_ID: Final = re.compile(r"^\[(e[0-9]{1,19})\]", re.MULTILINE)
 
 
 def reader_prompt(question: str, rendered: str) -> Prompt:
@@ -53,12 +54,16 @@ def reader_prompt(question: str, rendered: str) -> Prompt:
 
 async def read_answer(model: LanguageModel, question: str, pack: ContextPack) -> Reading:
     """Have a context read. Does not raise for what the model does: that is a failure that is returned."""
-    rendered = "".join(f"{line.rendered}\n" for line in pack.lines)
+    return await read_rendered(model, question, "".join(f"{line.rendered}\n" for line in pack.lines))
+
+
+async def read_rendered(model: LanguageModel, question: str, rendered: str) -> Reading:
+    """Have rendered lines read, of whatever arm: the id of a line is what it begins with."""
     try:
         output = await model.complete(reader_prompt(question, rendered))
     except ModelFailed as failed:
         return _failed(model, ModelFailure(failed.failure), failed.output, attempts=failed.attempts)
-    return _read(model, output, {line.line_id for line in pack.lines})
+    return _read(model, output, set(_LINE_ID.findall(rendered)))
 
 
 def _read(model: LanguageModel, output: ModelOutput, lines: set[str]) -> Reading:
