@@ -7,7 +7,8 @@ understood. A reader gets the context and the question and nothing else, and how
 Does not promise: an answer.
 """
 
-from realize._derive import Derivation, Derived, Found, claims_of, derive
+from realize._derive import claims_of, derive
+from realize._found import Derivation, Derived, Found
 from realize._reader import ABSTENTION, PROMPT_DIGEST, read_answer, read_rendered, reader_prompt
 from realize._realize import realize
 from realize._select import named_pairs

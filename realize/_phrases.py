@@ -34,7 +34,8 @@ _MACROS: Final = {
     "PLAIN": r"(?:(?:the|our|a) )?(?:<NOUN> (?:for|of|on) )?S0",
     "NEWEST": r"(?:the |our )?(?:<LATEST> )(?:<NOUN> (?:for|of|on) )?S0",
     "SAID": r"(?:published|reported|released|recorded|stated|told)",
-    "V": r"(?P<v>-?\d[\d.,]*|\w+(?: \w+){0,4})",
+    "PREPOSITION": r"(?:in|at|as|for|with|to|on)",
+    "WORDS": r"(?P<words>[a-z]\w*(?: [a-z]\w*){0,4})",
     "AT": r"(?: (?:in|for|on|during|at|of) (?P<p>P\d))?",
     "N": r"(?P<v>-?\d[\d.,]*)",
     "SPAN": r"(?:between (?P<k1>P\d) and (?P<k2>P\d)|from (?P<k1_>P\d) (?:to|until) (?P<k2_>P\d))",
@@ -79,6 +80,10 @@ what did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN><AT>
 what <NOUN> (?:did|do) <WE> have (?:for|of) <FIGURE><NOW>
 (?:if <WE> had asked(?: <WE>)?|had <WE> asked(?: <WE>)?) <ON>(?P<k>P\d) what would <FIGURE> have been
 """,
+    "is_so": r"""
+(?:is|are|does|do|has|have) S0(?: now| today| currently)?
+(?:does|do) (?P<e>E\d) (?:have|own|use|need) (?:a |an |the |any )?R(?: now| today| currently)?
+""",
     "yes_no": r"""
 (?:is it (?:true|right|correct) that )?(?:on |in )(?P<k>P\d) <WE> <BELIEVED> <FIGURE> <BEEN> <N>
 (?:is it (?:true|right|correct) that )?<FIGURE> <BEEN> <N>
@@ -90,6 +95,8 @@ did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN> <N>
 did <WE> <BELIEVE> <ON>(?P<k>P\d) (?:that )?<FIGURE> <BEEN> <N> (?:in|for|on|during) (?P<p>P\d)
 did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN> <N> (?:in|for|on|during) (?P<p>P\d)
 (?:was|is) <FIGURE> <N> (?:in|for|on|during) (?P<p>P\d)
+(?:does|do|is|are|has|have) S0(?: <PREPOSITION>)? <WORDS>(?: now| today| currently)?
+(?:does|do|did|is|was|are|were) S0(?: <PREPOSITION>)? <WORDS> (?:in|on|during) (?P<p>P\d)
 """,
     "difference": r"""
 by how much (?:did|does) S0 (?:differ|change|grow|rise|fall|increase|decrease) <PERIODS>

@@ -22,7 +22,7 @@ from contracts.trails import Question
 from contracts.values import with_unit
 from contracts.views import View
 from realize._asking import asks_for_some, asks_what_occurred, fits, looks_back
-from realize._derive import Derivation
+from realize._found import Derivation
 from realize._inverse import turns_around
 from realize._scope import asks_of_another, left_over, mean_another, shifts, untitled, words_in, words_of
 from realize._select import named_keys, once_each, values_of

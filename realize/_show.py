@@ -17,7 +17,7 @@ from contracts.relations import RelationContract
 from contracts.resolutions import Conflict
 from contracts.trails import Question
 from contracts.values import with_unit
-from realize._derive import Derivation, Derived, Withheld
+from realize._found import Derivation, Derived, Withheld
 
 
 def show(

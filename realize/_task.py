@@ -26,6 +26,7 @@ class Form(StrEnum):
 
     VALUE = "value"
     YES_NO = "yes_no"
+    IS_SO = "is_so"
     DIFFERENCE = "difference"
     FIRST_KNOWN = "first_known"
     KNOWN_SINCE = "known_since"
@@ -42,7 +43,7 @@ class Form(StrEnum):
     BEFORE = "before"
 
 
-_OF_NOW: Final = frozenset({Form.YES_NO, Form.WHO_SAID})
+_OF_NOW: Final = frozenset({Form.YES_NO, Form.IS_SO, Form.WHO_SAID})
 """What may be asked without a time: of what stands at the view."""
 
 
@@ -70,9 +71,9 @@ class Task:
     What is asked, of what, as known when.
 
     `known` is the time of the ledger's own clock that the question goes back to. `between` are two
-    such times that are compared. `value` are the words of a value that the question names, `unit`
-    the unit of a duration. `first` says that of several times the first is asked for, `number` that
-    only a number is an answer.
+    such times that are compared. `value` is a number that the question names, `words` a value in
+    words, `unit` the unit of a duration. `first` says that of several times the first is asked for,
+    `number` that only a number is an answer.
     """
 
     form: Form
@@ -80,6 +81,7 @@ class Task:
     known: Bounds | None
     between: tuple[Bounds, Bounds] | None
     value: str | None
+    words: str | None
     unit: str | None
     first: bool
     number: bool
@@ -163,6 +165,8 @@ class _Asked:
             # One figure at two times: what is subtracted comes second.
             (own,) = subjects
             subjects = [replace(own, period=period), replace(own, period=earlier or own.period)]
+        elif (entity := _group(match, "e")) is not None:
+            subjects = [Subject(entity=self.entities[int(entity[1:])], relation=self.relation, period=None)]
         elif period is not None:
             subjects = [replace(own, period=period) for own in subjects if own.period is None]
         asked = self._bounds(known or _group(match, "k"))
@@ -178,6 +182,7 @@ class _Asked:
             known=asked,
             between=None if start is None or end is None else (start, end),
             value=_group(match, "v"),
+            words=_group(match, "words"),
             unit=_group(match, "unit"),
             first=_group(match, "first") is not None,
             number=_group(match, "number") is not None,

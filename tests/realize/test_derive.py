@@ -15,7 +15,7 @@ from contracts.resolutions import Conflict, Missing, MissingReason, Resolved, Ri
 from realize import Derived, Found, claims_of, derive
 from realize._arithmetic import elapsed, months_between
 from realize._task import Bounds, Form, Subject, Task
-from tests.packing.values import claim, closure, evidence, key, member, packed
+from tests.packing.values import claim, closure, evidence, key, member, packed, several
 from tests.realize.asked import show
 
 DAY = timedelta(days=1)
@@ -66,7 +66,15 @@ def found(pieces=None, *, resolution=None, entity="Ann", whole=True, cardinality
 
 
 def task(form, **fields):
-    own = {"known": None, "between": None, "value": None, "unit": None, "first": False, "number": False}
+    own = {
+        "known": None,
+        "between": None,
+        "value": None,
+        "words": None,
+        "unit": None,
+        "first": False,
+        "number": False,
+    }
     subject = Subject(entity="Ann", relation="lives_in", period=PERIOD)
     return Task(form=Form(form), subjects=(subject,), **(own | fields))
 
@@ -166,13 +174,19 @@ HISTORY_FORMS = [form for form in SURFACES if form not in {"value", "yes_no", "w
     [
         (found(whole=False), "not_all_listed"),
         (found(rectangles(valid_from=PERIOD.start + DAY)), "changes_within"),
-        (found(cardinality=Cardinality.MANY), "operation_not_typed"),
     ],
 )
 def test_what_is_not_one_whole_thing_is_left_to_the_reader(form, each, reason):
     z = derived(form, each, **SURFACES[form][2])
 
     assert (type(z).__name__, z.reason, z.is_missing) == ("Withheld", reason, False)
+
+
+@pytest.mark.parametrize("form", sorted(set(SURFACES) - {"yes_no"}))
+def test_of_many_values_at_once_no_history_is_one(form):
+    z = derived(form, found(cardinality=Cardinality.MANY), **SURFACES[form][2])
+
+    assert z.reason == "operation_not_typed"
 
 
 @pytest.mark.parametrize("form", HISTORY_FORMS)
@@ -255,6 +269,41 @@ def test_who_says_it_is_everybody_whose_claim_carries_it():
     assert derived("who_said", found(rectangles([7]), resolution=carried)).value == ["Ann", "Bob"]
 
 
+def test_a_state_that_is_a_yes_or_a_no_is_shown_as_it_stands():
+    assert derived("is_so", found(rectangles([True, False]))).value is False
+    assert derived("is_so", found(rectangles([1, 0]))).reason == "not_a_truth"
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "reason"),
+    [
+        ("lyon france", True, None),
+        ("boston", False, None),
+        ("lyon", None, "not_the_value"),
+        ("near lyon", None, "not_the_value"),
+        ("porto", None, "not_the_value"),
+    ],
+)
+def test_yes_is_said_of_what_stands_exactly_and_no_of_what_it_replaced(words, value, reason):
+    standing = member(3, "Lyon, France", superseded=[claim(1, "Boston")])
+
+    z = derived("yes_no", found(rectangles(["Lyon, France"]), resolution=standing), words=words)
+
+    assert getattr(z, "value", None) is value
+    assert getattr(z, "reason", None) == reason
+
+
+def test_no_is_said_of_one_of_many_that_ended_and_nothing_of_one_that_was_never_told():
+    ended = rectangles(["rye bread"], state="ended")
+    some = several(members=[member(2, "tea")])
+
+    def asked(words):
+        return derived("yes_no", found(ended, resolution=some), words=words)
+
+    assert (asked("tea").value, asked("rye bread").value) == (True, False)
+    assert asked("coffee").reason == "not_the_value"
+
+
 @pytest.mark.parametrize("form", ["largest_revision", "total_revision", "difference", "yes_no", "known_as"])
 def test_words_are_not_subtracted(form):
     words = found(rectangles(["Lyon", "Graz"]))
@@ -286,4 +335,4 @@ def test_every_form_stands_in_the_table_of_surfaces():
     listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
 
     assert set(listed) >= {form.value for form in Form}
-    assert {*SURFACES, "difference", "order", "before"} == {form.value for form in Form}
+    assert {*SURFACES, "difference", "order", "before", "is_so"} == {form.value for form in Form}
