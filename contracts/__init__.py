@@ -16,6 +16,7 @@ __all__ = [
     "context_wire",
     "contexts",
     "dead_wire",
+    "discovery_wire",
     "epoch_wire",
     "erasure_wire",
     "erasures",

@@ -16,6 +16,7 @@ from contracts._wire import Wire
 from contracts.audit_wire import AUDIT_SCHEMAS
 from contracts.context_wire import CandidateAnswer, ContextAnswer, ReadingAnswer, RouteAnswer
 from contracts.dead_wire import DeadLettersAnswer, RetryAnswer, SkipAnswer, SkipBody
+from contracts.discovery_wire import ReindexAnswer
 from contracts.epoch_wire import DropAnswer, EpochsAnswer, RebuildAnswer, RegisteredAnswer
 from contracts.erasure_wire import ErasureAnswer, ErasureBody, ScrubAnswer
 from contracts.events import EventDraft
@@ -322,6 +323,7 @@ SCHEMAS: Final[dict[str, type[BaseModel]]] = {
     "resolve-answer": ResolveAnswer,
     "retry-answer": RetryAnswer,
     "scrub-answer": ScrubAnswer,
+    "reindex-answer": ReindexAnswer,
     "skip-answer": SkipAnswer,
     "skip-request": SkipBody,
     "status-answer": StatusAnswer,

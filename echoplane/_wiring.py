@@ -15,6 +15,7 @@ from importlib.metadata import version as installed_version
 from typing import TYPE_CHECKING, Final
 
 from audit import replay
+from contracts.discovery_wire import ReindexAnswer
 from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import NotFound, Unavailable
 from contracts.events import EventDraft
@@ -282,6 +283,17 @@ class Plane:
                     part="worker", reason=f"folded to {one.cursor} of {commit} and stands still"
                 )
             await asyncio.sleep(_POLL_SECONDS)
+
+    async def reindex(self, tenant: str) -> ReindexAnswer:
+        """
+        Have discovery drop a tenant's index and vectors and make them anew; nothing waits for that.
+
+        Raises:
+            NotFound: No such tenant.
+            Unavailable: Discovery is down.
+        """
+        await self.must_have(tenant)
+        return ReindexAnswer(tenant=tenant, vectors_dropped=await self.discovery.drop_index(tenant))
 
     async def wait_discovery(self) -> None:
         """Wait, within a bound, for a discovery that is just starting; without it the answer is degraded."""
