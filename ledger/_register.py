@@ -87,7 +87,7 @@ class Register:
             for claim in self._said_in(reference)
             if place_of(claim) < place_of(by)
             and not self._is_unknown(claim, by)
-            and self._is_meant(claim, reference)
+            and self._is_meant(claim, reference, by)
         ]
 
     def _said_in(self, reference: TargetRef) -> Iterable[Claim]:
@@ -123,7 +123,7 @@ class Register:
         since = nobody_since(names_of_pair(self._key_made(claim)[0])[0])
         return since is not None and by.commit >= since
 
-    def _is_meant(self, claim: Claim, reference: TargetRef) -> bool:
+    def _is_meant(self, claim: Claim, reference: TargetRef, by: Claim) -> bool:
         if reference.entity is None and reference.value is None and reference.span is None:
             return True
         entry = self._of_claim.get(claim.claim_id)
@@ -137,8 +137,10 @@ class Register:
             self._key_said(entity, relation),
             self._key_said(claim.entity, claim.relation),
         }:
-            # Of a subject that was erased nobody is left who could be meant instead.
-            return nobody_since(claim.entity) is not None and reference.relation == relation
+            # Of a subject that was erased nobody is left who could be meant instead, save whom the claim
+            # is about that names it: it would have gone with the subject, were they one.
+            is_nobody = nobody_since(claim.entity) is not None and reference.relation == relation
+            return is_nobody and reference.entity != by.entity
         if reference.value is not None:
             contract = self.contracts.of(relation)
             wanted = self.normal(reference.value, contract)

@@ -88,6 +88,24 @@ def test_a_correction_said_later_has_the_value_that_what_it_corrects_was_erased_
     compare((commits, [Erasure(commit=2, events=frozenset({"e1", "e2"}))]), ["visit"])
 
 
+def test_who_is_named_by_a_claim_about_her_is_not_taken_for_an_erased_subject_of_the_same_event():
+    """What is left of the subject has no name; but whatever is about the subject went with it."""
+
+    def said(name, actor, **claim):
+        return {
+            "stream": "s", "kind": "claim", "actor": actor, "source_event_id": name,
+            "observed_at": "2026-01-01T00:00:00Z", "claims": [{"relation": "home", **claim}],
+        }  # fmt: skip
+
+    first = said("e1", {"id": "ann", "class": "user"}, entity="box", value="a")
+    target = {"event": "e1", "entity": "ann", "relation": "home"}
+    correction = said(
+        "e2", {"id": "op", "class": "operator"}, entity="ann", stance="correct", targets=[target]
+    )
+
+    compare(([[first], [correction], []], [Erasure(commit=3, events=frozenset(), subject="box")]), ["home"])
+
+
 @pytest.mark.parametrize("stance", ["retract", "correct"])
 def test_what_an_erased_claim_about_its_subject_did_to_another_key_stays_done(stance):
     """It named that key, and no event: what its source said there."""
