@@ -55,6 +55,8 @@ class TenantIndex:
         """The commit of the last of them."""
         self.complete_commit = 0
         """Every event of commits up to here was read."""
+        self.is_warm = False
+        """The log was read to its end once."""
         self.is_dropped = False
         """An event in it was erased since: it answers nothing any more."""
         self._first_assistant: int | None = None
@@ -82,6 +84,10 @@ class TenantIndex:
         vectors = sum(held.bytes_held for held in (self._vectors, self.codes) if held is not None)
         claims = sum(book.bytes_held for book in self.claims.values())
         return self.lexical.bytes_held + vectors + claims + 300 * len(self) + 200 * len(self.names)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without claims: which hold is the ledger's to say, in the epoch that serves then."""
+        return self.__dict__ | {"claims": {}}
 
     # --- upkeep ---------------------------------------------------------------------------------
 
@@ -204,11 +210,18 @@ class TenantIndex:
         self.missing_vectors(1)
         return self._first_missing >= count or bool(self._embedded.view(count)[self._first_missing :].all())
 
-    def cosines(self, vector: Vectors, count: int) -> tuple[npt.NDArray[Any], float]:
+    def cosines(self, vector: Vectors, count: int, *, asked: bool) -> tuple[npt.NDArray[Any], float]:  # noqa: ARG002 - as of a selection
         """Return the cosines of the first rows, and the lowest of those that have a vector."""
         assert self._vectors is not None
         cosines = self._vectors.view(count) @ vector
         return cosines, float(cosines[self.embedded(count)].min(initial=1.0))
+
+    def vectors_of(self, rows: npt.NDArray[Any]) -> Vectors:
+        """Return the vectors of rows that have one."""
+        if self.codes is not None:
+            return self.codes.floats(rows)
+        assert self._vectors is not None
+        return np.asarray(self._vectors.view(len(self))[rows], dtype=np.float32)
 
     def median_words(self, count: int) -> float:
         """Return the median words of a row; of a large tenant, of rows spread evenly over it."""

@@ -28,6 +28,7 @@ from contracts.views import Generation, View
 from discovery import _signals as signals
 from discovery._cells import Near
 from discovery._embedder import Vectors
+from discovery._graph import spread
 from discovery._index import TenantIndex
 from discovery._lexical import Scores
 from discovery._record import ClaimBook, StateMatch
@@ -37,7 +38,7 @@ from discovery._text import terms
 
 PROPOSED_MAX: Final = 200
 """Units in one proposal: as many chat lines as the largest usual budget can hold."""
-ROUTE_TOP: Final = 100
+ROUTE_TOP: Final = 50
 """Ranks of one route that are reported."""
 TOUCHED_UNITS: Final = 12
 """Best units whose keys are proposed too: what they claim may have been superseded since."""
@@ -75,23 +76,28 @@ def weights_for(shortness: float) -> dict[str, float]:
     and the question that a line replies to count. A short line that asks states nothing, and one
     that answers "when" or "how many" has a time or a number in it, as any long message has. What
     the ledger has typed is worth nearly as much as a perfect match of words, since an extractor
-    read it there. Who speaks and when rank among what was found. Among long messages, which are
+    read it there, and what is claimed of others than those named is worth less. A part of a question
+    and what is like that which was found first add to what was found, and decide little alone.
+    Who speaks and when rank among what was found. Among long messages, which are
     those of an assistant mostly, the person's own are nearer to the fact.
     """
     length = 1 - shortness
     return {
-        "lexical": 0.3 + 0.7 * length,
+        "lexical": 0.3 + 0.4 * length,
         "window": 0.6 * shortness,
         "dense": 1.2,
         "state": 0.8,
-        "actor": 0.6,
-        "time": 0.8,
+        "actor": 0.7,
+        "time": 1.2,
         "first_hand": 0.2 * length,
         "stated": 0.25 * shortness,
         "surface": 0.3 * shortness,
-        "session": 0.3 * shortness,
-        "neighbours": 0.2 * shortness,
+        "graph": 0.5,
+        "parts": 0.3,
+        "session": 0.5 * shortness,
+        "neighbours": 0.1 * shortness,
         "reply": 0.3 * shortness,
+        "second_hop": 0.2,
     }
 
 
@@ -165,14 +171,17 @@ def compose(
     reached = Generation(epoch=view.epoch, commit=min(view.cut, index.complete_commit))
     book = index.claims.get(view.epoch) or ClaimBook()
     match = book.match(plan, question, cut=view.cut)
+    hops = {} if "graph" in without else spread(book, plan, cut=view.cut)
     searched: Searched = index
     if index.codes is not None:
-        searched = select(index, terms(question), match.events, dense.near, count=count)
+        searched = select(index, terms(question), hops | match.events, dense.near, count=count)
         count = len(searched)
     done = _Round(str(reached), without)
-    _speak(done, searched, plan, question, match, count=count, late=late, dense=dense)
-    weights = weights_for(signals.shortness(searched, count))
-    fused = _fuse(searched, done, weights, count)
+    _speak(done, searched, plan, question, count=count, late=late, dense=dense)
+    state = RouteState.LATE if late else RouteState.OK
+    done.run("state", lambda: signals.state(searched, match.events, count), state=state)
+    done.run("graph", lambda: signals.state(searched, hops, count), state=state)
+    fused = _fuse(searched, done, count)
     candidates = _candidates(searched, done.signals, fused)
     return Proposal(
         plan=plan,
@@ -188,7 +197,6 @@ def _speak(
     index: Searched,
     plan: Plan,
     question: str,
-    match: StateMatch,
     *,
     count: int,
     late: bool,
@@ -201,7 +209,8 @@ def _speak(
     done.keep("lexical", turns, started=started, state=state)
     done.keep("window", windows, started=started, state=state)
     _dense(done, index, dense, count=count, late=late)
-    done.run("state", lambda: signals.state(index, match.events, count), state=state)
+    shortness = signals.shortness(index, count)
+    done.run("parts", lambda: signals.parts(index, question, shortness, count), state=state)
     done.run("actor", lambda: signals.actor(index, plan, count), state=state)
     done.run("time", lambda: signals.time(index, plan.times, count), state=state)
     done.run("first_hand", lambda: signals.first_hand(index, count), state=state)
@@ -220,46 +229,51 @@ def _dense(done: _Round, index: Searched, dense: Dense, *, count: int, late: boo
     done.keep("dense", signal, started=started, state=state, extra_us=dense.duration_us)
 
 
-def _fuse(index: Searched, done: _Round, weights: Mapping[str, float], count: int) -> Scores:
-    def total(routes: Mapping[str, Signal]) -> Scores:
+def _fuse(index: Searched, done: _Round, count: int) -> Scores:
+    weights = weights_for(signals.shortness(index, count))
+
+    def total(*, ranked_only: bool = False) -> Scores:
         added = np.zeros(count)
-        for route, signal in routes.items():
-            if signal.count:
+        for route, signal in done.signals.items():
+            if signal.count and (signal.ranks or not ranked_only):
                 added += weights[route] * signal.scores
         return added
 
-    base = total({route: signal for route, signal in done.signals.items() if signal.ranks})
-    done.run("session", lambda: signals.session(index, base, count))
+    base = total(ranked_only=True)
+    meaning = done.signals["dense"].scores if "dense" in done.signals else None
+    done.run("session", lambda: signals.session(index, base, meaning, count))
     done.run("neighbours", lambda: signals.neighbours(index, base, count))
     done.run("reply", lambda: signals.reply(index, base, count))
-    everything = sum(weights[route] for route in done.signals)
-    found = base > 0
-    for route in ("neighbours", "reply"):
-        if route in done.signals:
-            found |= done.signals[route].scores > 0
+    first = total()
+    done.run("second_hop", lambda: signals.second_hop(index, first, count))
+    found = np.zeros(count, dtype=np.bool_)
+    for signal in done.signals.values():
+        if signal.ranks:
+            found |= signal.scores > 0
     # Who speaks, in which stream and when is said of every unit: it makes no candidate by itself.
-    return np.where(found, total(done.signals) / everything, 0.0)
+    everything = sum(weights[route] for route in done.signals)
+    return np.where(found, total() / everything, 0.0)
 
 
 def _candidates(index: Searched, found: Mapping[str, Signal], fused: Scores) -> tuple[Candidate, ...]:
-    hits: dict[int, list[RouteHit]] = {}
+    rows = strongest(fused, PROPOSED_MAX)
+    hits: dict[int, list[RouteHit]] = {row: [] for row in rows.tolist()}
     for route, signal in found.items():
-        if not signal.ranks:
+        if not signal.ranks or not signal.count:
             continue
         best = strongest(signal.scores, ROUTE_TOP)
-        for rank, (row, score_ppm) in enumerate(
-            zip(best.tolist(), _ppm(signal.scores[best]), strict=True), 1
-        ):
-            hits.setdefault(row, []).append(RouteHit(route=route, rank=rank, score_ppm=score_ppm))
-    best = strongest(fused, PROPOSED_MAX)
+        scores = _ppm(signal.scores[best])
+        for rank, (row, score_ppm) in enumerate(zip(best.tolist(), scores, strict=True), 1):
+            if row in hits:
+                hits[row].append(RouteHit(route=route, rank=rank, score_ppm=score_ppm))
     candidates = [
         Candidate(
             unit_id=index.unit_ids[row],
             event_ids=(index.unit_ids[row],),
             score_ppm=score_ppm,
-            hits=tuple(hits.get(row, ())),
+            hits=tuple(hits[row]),
         )
-        for row, score_ppm in zip(best.tolist(), _ppm(fused[best]), strict=True)
+        for row, score_ppm in zip(rows.tolist(), _ppm(fused[rows]), strict=True)
     ]
     return tuple(sorted(candidates, key=lambda candidate: (-candidate.score_ppm, candidate.unit_id)))
 

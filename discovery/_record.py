@@ -7,12 +7,14 @@ claim is proposed like any other, and the ledger says what became of it.
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from contracts.claims import Claim
+from contracts.limits import NAME_CHARACTERS_MAX
 from contracts.proposals import KeyProposal, Plan
 from discovery._names import SAME_AS
 from discovery._text import content_stems, terms
@@ -56,6 +58,10 @@ class ClaimBook:
         self._of_event: dict[str, array[int]] = {}
         self._of_term: dict[str, array[int]] = {}
         self._aliases: dict[str, dict[str, int]] = {}
+        # What connects entities: a value that may be a name, and the first commit that claims on each.
+        self._values: list[str] = []
+        self._of_value: dict[str, array[int]] = {}
+        self._since: dict[str, int] = {}
         self.position = 0
         """Claims of events up to here were added."""
         self.complete_commit = 0
@@ -67,7 +73,7 @@ class ClaimBook:
     @property
     def bytes_held(self) -> int:
         """Memory held, in bytes; an estimate."""
-        return 300 * len(self._events) + 400 * len(self._of_term)
+        return 300 * len(self._events) + 400 * len(self._of_term) + 200 * len(self._of_value)
 
     def add(self, claim: Claim) -> None:
         """Add the next claim in order of position."""
@@ -81,11 +87,19 @@ class ClaimBook:
         self._keys.append(key)
         self._of_key.setdefault(key, array("i")).append(row)
         self._of_entity.setdefault(claim.entity, {})[claim.relation] = None
+        self._since.setdefault(claim.entity, claim.commit)
+        self._add_edge(row, claim.value)
         self._of_event.setdefault(claim.event_id, array("i")).append(row)
         for term in dict.fromkeys(terms(value_text(claim.value))[:VALUE_TERMS_MAX]):
             self._of_term.setdefault(term, array("i")).append(row)
         if claim.relation == SAME_AS:
             self._add_alias(claim.entity, claim.value, claim.commit)
+
+    def _add_edge(self, row: int, value: Any) -> None:  # noqa: ANN401 - any JSON
+        name = value if isinstance(value, str) and len(value) <= NAME_CHARACTERS_MAX else ""
+        self._values.append(name)
+        if name:
+            self._of_value.setdefault(name, array("i")).append(row)
 
     def _add_alias(self, entity: str, value: Any, commit: int) -> None:  # noqa: ANN401 - any JSON
         if isinstance(value, str):
@@ -96,6 +110,23 @@ class ClaimBook:
         """Return the keys that an event claims something on, as known at a cut."""
         rows = self._of_event.get(event_id, array("i"))
         return list(dict.fromkeys(self._keys[row] for row in rows if self._commits[row] <= cut))
+
+    def events_of(self, entity: str, *, cut: int, limit: int) -> Iterator[tuple[str, str]]:
+        """Yield events that claim something on an entity, with the relation, the newest of each key."""
+        for relation in itertools.islice(sorted(self._of_entity.get(entity, ())), KEYS_OF_ENTITY_MAX):
+            for row in self._newest(self._of_key[entity, relation], cut, limit):
+                yield self._events[row], relation
+
+    def neighbours(self, entity: str, *, cut: int, limit: int) -> list[str]:
+        """Return the entities that claims known at a cut connect with one, by name."""
+        found: set[str] = set()
+        for relation in itertools.islice(sorted(self._of_entity.get(entity, ())), KEYS_OF_ENTITY_MAX):
+            rows = self._newest(self._of_key[entity, relation], cut, limit)
+            found.update(self._values[row] for row in rows)
+        said_of = self._newest(self._of_value.get(entity, array("i")), cut, limit)
+        found.update(self._keys[row][0] for row in said_of)
+        found.discard(entity)
+        return [name for name in sorted(found) if self._since.get(name, cut + 1) <= cut][:limit]
 
     def match(self, plan: Plan, question: str, *, cut: int) -> StateMatch:
         """Return what the claims known at a cut have to say to a question."""

@@ -10,5 +10,6 @@ from typing import Final
 
 ROUTES: Final = (
     "lexical", "window", "dense", "state", "actor", "time", "first_hand", "stated",
-    "surface", "session", "neighbours", "reply",
+    "surface", "graph", "parts", "session", "neighbours", "reply",
+    "second_hop",
 )  # fmt: skip

@@ -83,11 +83,15 @@ class Selection:
         """Whether no unit of the tenant waits for its vector."""
         return self._index.has_all_vectors(self._count)
 
-    def cosines(self, vector: Vectors, count: int) -> tuple[npt.NDArray[Any], float]:
-        """Return the cosines of the rows, and about the lowest of all units."""
+    def vectors_of(self, rows: npt.NDArray[Any]) -> Vectors:
+        """Return the vectors of rows that have one."""
+        return self._index.vectors_of(self._rows[rows])
+
+    def cosines(self, vector: Vectors, count: int, *, asked: bool) -> tuple[npt.NDArray[Any], float]:
+        """Return the cosines of the rows to the question or another vector, and about the lowest of all."""
         assert self._index.codes is not None
         cosines, low = self._index.codes.cosines(self._rows[:count], vector), 0.0
-        if self._near is not None:
+        if asked and self._near is not None:
             # These were scored from the stored vectors.
             at = np.searchsorted(self._rows, self._near.rows)
             cosines[at], low = self._near.cosines, self._near.low

@@ -17,7 +17,8 @@ import numpy as np
 from contracts.proposals import Plan, TimeExpression
 from discovery._embedder import Vectors
 from discovery._index import instant_us
-from discovery._lexical import NO_ROW, Scores
+from discovery._lexical import NO_ROW, Rows, Scores
+from discovery._parts import parts_of
 from discovery._selection import Searched
 from discovery._text import terms, tokenize, words
 from discovery._units import Mark
@@ -27,6 +28,10 @@ NEIGHBOURS_OF_MAX: Final = 128
 # A turn right beside a strong one may complete it (question and reply); two away, less.
 NEAR: Final = 1.0
 TWO_AWAY: Final = 0.5
+SESSION_MEANING: Final = 0.6
+"""Share of meaning in what a stream has to offer; the rest is what its best turn scores."""
+HOP_FROM: Final = 5
+"""Units that a second hop starts from."""
 SURFACE_MARKS: Final = {"date": Mark.TIME, "number": Mark.NUMBER}
 """What a text has in it that answers in the form asked for."""
 SHORT_TURN_WORDS: Final = 60
@@ -82,11 +87,15 @@ def dense_question(index: Searched, question: str, count: int) -> str:
 
 def dense(index: Searched, vector: Vectors, count: int) -> Signal:
     """Return the cosine to the question, stretched to 0 … 1; rows without a vector stand at the mean."""
+    return _cosines(index, vector, count, asked=True)
+
+
+def _cosines(index: Searched, vector: Vectors, count: int, *, asked: bool) -> Signal:
     present = index.embedded(count)
     scores = np.zeros(count)
     if not present.any():
         return Signal(scores, 0, ranks=True)
-    cosines, low = index.cosines(vector, count)
+    cosines, low = index.cosines(vector, count, asked=asked)
     high = float(cosines[present].max())
     scores[present] = (cosines[present] - low) / (high - low) if high > low else 0.0
     scores[~present] = float(scores[present].mean())
@@ -167,14 +176,57 @@ def reply(index: Searched, base: Scores, count: int) -> Signal:
     return Signal(scores / _highest(base), int(np.count_nonzero(scores)), ranks=True)
 
 
-def session(index: Searched, base: Scores, count: int) -> Signal:
-    """Return for each unit the best that its stream has to offer."""
+def session(index: Searched, base: Scores, meaning: Scores | None, count: int) -> Signal:
+    """
+    Return for each unit the best that its stream has to offer.
+
+    Args:
+        index: The tenant's.
+        base: What the ranked routes say together.
+        meaning: What the dense route says, if it has spoken. The nearest stream stands at 1 and the
+            farthest at 0: single turns of a stream rarely differ from others as much as streams do.
+        count: Rows known.
+    """
     streams = index.stream(count)
-    if count == 0 or int(streams.max()) == 0:
+    if count == 0 or int(streams.max()) == int(streams.min()):
         return Signal(np.zeros(count), 0, ranks=False)
+    scores = stretched(_best_of(streams, base))
+    if meaning is not None:
+        nearest = _best_of(streams, meaning)
+        nearest = stretched(nearest - nearest.min())
+        scores = (1 - SESSION_MEANING) * scores + SESSION_MEANING * nearest
+    return Signal(scores, len(np.unique(streams)), ranks=False)
+
+
+def _best_of(streams: Rows, scores: Scores) -> Scores:
     best = np.zeros(int(streams.max()) + 1)
-    np.maximum.at(best, streams, base)
-    return Signal(stretched(best[streams]), len(best), ranks=False)
+    np.maximum.at(best, streams, scores)
+    return np.asarray(best[streams])
+
+
+def parts(index: Searched, question: str, shortness: float, count: int) -> Signal:
+    """Return for each unit how well its words, or those around it, answer the part it answers best."""
+    best = np.zeros(count)
+    for part in parts_of(question):
+        turns, windows = index.lexical.score(terms(part), count=count)
+        both = (1 - shortness / 2) * stretched(turns) + shortness / 2 * stretched(windows)
+        best = np.maximum(best, stretched(both))
+    return _signal(best)
+
+
+def second_hop(index: Searched, base: Scores, count: int) -> Signal:
+    """
+    Return the cosine to what was found first: the mean of the best units, by their scores.
+
+    What is told apart from the question's words and meaning may still be near to what answers half
+    of it.
+    """
+    best = strongest(base, HOP_FROM)
+    best = best[index.embedded(count)[best]]
+    if len(best) == 0:
+        return Signal(np.zeros(count), 0, ranks=True)
+    mean = base[best].astype(np.float32) @ index.vectors_of(best)
+    return _cosines(index, mean / max(float(np.linalg.norm(mean)), 1e-6), count, asked=False)
 
 
 def neighbours(index: Searched, base: Scores, count: int) -> Signal:

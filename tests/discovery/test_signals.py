@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from contracts.proposals import RouteState
 from discovery import ROUTES
+from discovery._parts import parts_of
 from discovery._propose import QUANTUM_PPM, weights_for
 from discovery._signals import dense_question, shortness, strongest
+from discovery._text import terms
 from tests.discovery.asking import DRAFTS, EMBEDDER, WORDS, ask, index_of
 from tests.discovery.values import claim, found, route, timeless, turn
 
@@ -138,3 +140,50 @@ def test_a_route_that_is_off_says_so_and_adds_nothing(route):
     assert set(states) == set(ROUTES) == set(weights_for(0.5))
     assert [name for name, state in states.items() if state == RouteState.OFF] == [route]
     assert all(hit.route != route for candidate in proposal.candidates for hit in candidate.hits)
+
+
+def test_a_fact_two_hops_away_is_found_by_the_entity_between():
+    claims = [
+        claim("Ann", "reports_to", "Bob", 1),
+        claim("Bob", "lives_in", "Lyon", 2),
+        claim("Eva", "lives_in", "Lyon", 3),
+    ]
+    index = index_of([turn("Noted.") for _ in claims], claims)
+
+    bridged = ask(index, "Where does the boss of Ann live?", dense=False)
+
+    hits = {candidate.unit_id: {hit.route for hit in candidate.hits} for candidate in bridged.candidates}
+    assert "graph" in hits["ev0002"]
+    assert "graph" not in hits.get("ev0003", set())
+    # As it was known before anything connected the two.
+    before = index_of([turn("Noted.") for _ in claims], claims[1:])
+    assert route(ask(before, "Where does the boss of Ann live?", dense=False), "graph").count == 0
+
+
+def test_a_second_hop_finds_what_is_like_what_was_found_first():
+    index = index_of(
+        [turn("The violin was repaired in Cremona."), turn("Cremona!"), turn("The oven is hot.")]
+    )
+
+    with_hop, without = (ask(index, "violin", without=off) for off in ((), ("second_hop",)))
+
+    assert found(with_hop)[:2] == ["ev0001", "ev0002"]
+    gained = [{c.unit_id: c.score_ppm for c in p.candidates} for p in (with_hop, without)]
+    assert gained[0]["ev0002"] / gained[0]["ev0001"] > gained[1]["ev0002"] / gained[1]["ev0001"]
+
+
+def test_each_part_of_a_compound_question_finds_its_own_evidence():
+    assert parts_of("Where is the red lamp, and who broke the green kettle?") == (
+        "Where is the red lamp",
+        "who broke the green kettle?",
+    )
+    assert parts_of("Where is the salt and pepper?") == ()
+    assert len(parts_of("red lamp and green kettle and blue table and old chair")) == 3
+
+
+@given(WORDS)
+def test_a_question_of_one_part_is_not_split_and_nothing_gets_lost(text):
+    parts = parts_of(text)
+
+    assert len(parts) != 1
+    assert not parts or sorted(terms(" ".join(parts))) == sorted(terms(text))
