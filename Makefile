@@ -9,9 +9,10 @@ TESTS  ?=
 BENCH  ?=
 # `make torture SEED=7 SECONDS_TO_RUN=600`; without a seed it takes a new one and prints it.
 SEED   ?=
+OTHER  ?= python3
 SECONDS_TO_RUN ?= 600
 
-.PHONY: setup demo up test check answers bench bench-large prove torture lock clean
+.PHONY: setup demo up test check answers bench bench-large prove goldens torture lock clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -72,6 +73,13 @@ prove: setup
 	echo "make prove: properties on random logs, SEED=$$seed" && \
 	$(BIN)/python -m pytest -m property --hypothesis-profile=long --hypothesis-seed=$$seed --timeout=3600 tests/ledger && \
 	echo "make prove: $$(( $$(date +%s) - started )) s"
+
+# Golden contexts under another Python, in a throw-away environment: `make goldens OTHER=python3.13`.
+goldens:
+	@set -e; scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; $(OTHER) -m venv $$scratch; \
+	$$scratch/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.txt; \
+	$$scratch/bin/python -B -m tests.packing.goldens --check; \
+	echo "make goldens: the same bytes under $$($$scratch/bin/python --version)"
 
 # Kill, stop and empty everything at random under eight writers; the last line is the verdict.
 torture: setup

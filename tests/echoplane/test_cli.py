@@ -30,6 +30,7 @@ from echoplane._cli import execute
 from echoplane._embedded import DATABASE
 from echoplane._folders import DataFolder
 from echoplane._postgres import SUPERUSER, find_postgres
+from tests.echoplane.stand_in_model import MODEL, stand_in
 
 TURNS = [
     {"text": "I live in Lyon.", "observed_at": "2025-01-10T09:00:00+01:00", "source_event_id": "t1"},
@@ -192,6 +193,25 @@ def test_what_was_emitted_is_resolved_asked_replayed_and_verified(run, emit):
     verified = VerifyAnswer.model_validate_json(out[0])
     assert (code, verified.ok, verified.commits, verified.events) == (0, True, 2, 2)
     assert (verified.cells, verified.cuts, verified.changes) == (2, 2, 2)
+
+
+def test_a_reader_that_fails_leaves_the_answer_and_exits_as_unavailable(run, emit, monkeypatch):
+    emit("read", *TURNS)
+    question = ("ask", "Where does Ann live?", "--tenant", "read", "--valid-at", "2030-01-01T00:00:00Z")
+
+    code, _, error = run(*question, "--reader")
+    assert (code, error.details["field"]) == (2, "reader")
+    with stand_in(lambda *_: "Ghent [e2] [e99]", 403) as (url, _):
+        monkeypatch.setenv("ECHOPLANE_READER_URL", url)
+        monkeypatch.setenv("ECHOPLANE_READER_MODEL", MODEL)
+        failed = run(*question, "--reader")
+        read = run(*question, "--reader")
+
+    assert failed[0] == 4
+    answer = AskAnswer.model_validate_json(failed[1][0])
+    assert (answer.answer, answer.reading.failure) == ("Ghent", "rejected")
+    assert read[0] == 0
+    assert AskAnswer.model_validate_json(read[1][0]).reading.unknown_cites == ["e99"]
 
 
 def test_a_changed_claim_is_a_mismatch_and_exits_1(run, emit, data_dir):
