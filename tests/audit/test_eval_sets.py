@@ -193,6 +193,16 @@ def test_evidence_sessions_are_pooled_with_filler_and_none_is_there_twice(tmp_pa
 # --- all --------------------------------------------------------------------------------------------
 
 
+def noisy_locomo(tmp_path):
+    [sample] = json.loads(OWN.read_text())
+    for held in sample["conversation"].values():
+        for place, turn in enumerate(held if isinstance(held, list) else []):
+            turn["dia_id"] = f"D9:{len(held) - place}"
+    for item in sample["qa"]:
+        item |= {"answer": "Zz", "evidence": ["D9:1"], "category": 2}
+    return LOCOMO, OWN, written(tmp_path / "b.json", [sample | {"sample_id": "zz", "observation": "Zz"}])
+
+
 def noisy_beam(tmp_path):
     probes = json.loads(json.dumps(PROBES).replace("[4, [2]]", "[1]").replace("No", "Xx"))
     return BEAM, beam(tmp_path / "a", BATCHES), beam(tmp_path / "b", BATCHES, probes)
@@ -207,7 +217,7 @@ def noisy_longmemeval(tmp_path):
     return LONG, written(tmp_path / "a.json", [INSTANCE]), written(tmp_path / "b.json", [other])
 
 
-@pytest.mark.parametrize("noisy", [noisy_beam, noisy_longmemeval])
+@pytest.mark.parametrize("noisy", [noisy_locomo, noisy_beam, noisy_longmemeval])
 def test_other_gold_and_other_ids_change_nothing_of_what_is_told_and_asked(tmp_path, noisy):
     data_set, path, other = noisy(tmp_path)
 

@@ -94,6 +94,8 @@ async def test_no_gold_and_no_public_id_reaches_what_is_predicted(plane, wanted,
     _, predicted, _ = await run(plane, wanted)
     _, blind, _ = await run(plane, replace(wanted, path=other, out=tmp_path / "blind"))
 
+    # What is told and asked is the same, to the byte, and so is what comes of it.
+    assert wanted.data_set.read(OWN) == wanted.data_set.read(other)
     assert predicted == blind
     assert b"h0t5" in predicted
 
