@@ -51,6 +51,8 @@ class TenantIndex:
         self._vectors: Column | None = Column(np.float32, width=dimensions)
         self.position = 0
         """Events up to here were read."""
+        self.events_held = 0
+        """Events of these that were not erased when they were read."""
         self.last_commit = 0
         """The commit of the last of them."""
         self.complete_commit = 0
@@ -96,6 +98,7 @@ class TenantIndex:
         self.position, self.last_commit = event.position, event.commit
         if isinstance(event, ErasedEvent):
             return
+        self.events_held += 1
         draft = event.draft
         self.names.add_entity(draft.actor.id, commit=event.commit)
         for subject in draft.subjects:
@@ -210,7 +213,7 @@ class TenantIndex:
         self.missing_vectors(1)
         return self._first_missing >= count or bool(self._embedded.view(count)[self._first_missing :].all())
 
-    def cosines(self, vector: Vectors, count: int, *, asked: bool) -> tuple[npt.NDArray[Any], float]:  # noqa: ARG002 - as of a selection
+    def cosines(self, vector: Vectors, count: int) -> tuple[npt.NDArray[Any], float]:
         """Return the cosines of the first rows, and the lowest of those that have a vector."""
         assert self._vectors is not None
         cosines = self._vectors.view(count) @ vector

@@ -177,11 +177,12 @@ def compose(
         searched = select(index, terms(question), hops | match.events, dense.near, count=count)
         count = len(searched)
     done = _Round(str(reached), without)
-    _speak(done, searched, plan, question, count=count, late=late, dense=dense)
+    shortness = signals.shortness(searched, count)
+    _speak(done, searched, plan, question, shortness, count=count, late=late, dense=dense)
     state = RouteState.LATE if late else RouteState.OK
     done.run("state", lambda: signals.state(searched, match.events, count), state=state)
     done.run("graph", lambda: signals.state(searched, hops, count), state=state)
-    fused = _fuse(searched, done, count)
+    fused = _fuse(searched, done, weights_for(shortness), count)
     candidates = _candidates(searched, done.signals, fused)
     return Proposal(
         plan=plan,
@@ -197,6 +198,7 @@ def _speak(
     index: Searched,
     plan: Plan,
     question: str,
+    shortness: float,
     *,
     count: int,
     late: bool,
@@ -209,7 +211,6 @@ def _speak(
     done.keep("lexical", turns, started=started, state=state)
     done.keep("window", windows, started=started, state=state)
     _dense(done, index, dense, count=count, late=late)
-    shortness = signals.shortness(index, count)
     done.run("parts", lambda: signals.parts(index, question, shortness, count), state=state)
     done.run("actor", lambda: signals.actor(index, plan, count), state=state)
     done.run("time", lambda: signals.time(index, plan.times, count), state=state)
@@ -229,9 +230,7 @@ def _dense(done: _Round, index: Searched, dense: Dense, *, count: int, late: boo
     done.keep("dense", signal, started=started, state=state, extra_us=dense.duration_us)
 
 
-def _fuse(index: Searched, done: _Round, count: int) -> Scores:
-    weights = weights_for(signals.shortness(index, count))
-
+def _fuse(index: Searched, done: _Round, weights: Mapping[str, float], count: int) -> Scores:
     def total(*, ranked_only: bool = False) -> Scores:
         added = np.zeros(count)
         for route, signal in done.signals.items():

@@ -87,11 +87,11 @@ class Selection:
         """Return the vectors of rows that have one."""
         return self._index.vectors_of(self._rows[rows])
 
-    def cosines(self, vector: Vectors, count: int, *, asked: bool) -> tuple[npt.NDArray[Any], float]:
-        """Return the cosines of the rows to the question or another vector, and about the lowest of all."""
+    def cosines(self, vector: Vectors, count: int) -> tuple[npt.NDArray[Any], float]:
+        """Return the cosines of the rows, and about the lowest of all units."""
         assert self._index.codes is not None
         cosines, low = self._index.codes.cosines(self._rows[:count], vector), 0.0
-        if asked and self._near is not None:
+        if self._near is not None:
             # These were scored from the stored vectors.
             at = np.searchsorted(self._rows, self._near.rows)
             cosines[at], low = self._near.cosines, self._near.low

@@ -32,6 +32,8 @@ SESSION_MEANING: Final = 0.6
 """Share of meaning in what a stream has to offer; the rest is what its best turn scores."""
 HOP_FROM: Final = 5
 """Units that a second hop starts from."""
+HOP_OVER: Final = 1_000
+"""Units that it looks at, the best first."""
 SURFACE_MARKS: Final = {"date": Mark.TIME, "number": Mark.NUMBER}
 """What a text has in it that answers in the form asked for."""
 SHORT_TURN_WORDS: Final = 60
@@ -87,15 +89,11 @@ def dense_question(index: Searched, question: str, count: int) -> str:
 
 def dense(index: Searched, vector: Vectors, count: int) -> Signal:
     """Return the cosine to the question, stretched to 0 … 1; rows without a vector stand at the mean."""
-    return _cosines(index, vector, count, asked=True)
-
-
-def _cosines(index: Searched, vector: Vectors, count: int, *, asked: bool) -> Signal:
     present = index.embedded(count)
     scores = np.zeros(count)
     if not present.any():
         return Signal(scores, 0, ranks=True)
-    cosines, low = index.cosines(vector, count, asked=asked)
+    cosines, low = index.cosines(vector, count)
     high = float(cosines[present].max())
     scores[present] = (cosines[present] - low) / (high - low) if high > low else 0.0
     scores[~present] = float(scores[present].mean())
@@ -219,14 +217,18 @@ def second_hop(index: Searched, base: Scores, count: int) -> Signal:
     Return the cosine to what was found first: the mean of the best units, by their scores.
 
     What is told apart from the question's words and meaning may still be near to what answers half
-    of it.
+    of it. Only what was found somehow is looked at, the best of it in a large tenant.
     """
-    best = strongest(base, HOP_FROM)
-    best = best[index.embedded(count)[best]]
-    if len(best) == 0:
-        return Signal(np.zeros(count), 0, ranks=True)
-    mean = base[best].astype(np.float32) @ index.vectors_of(best)
-    return _cosines(index, mean / max(float(np.linalg.norm(mean)), 1e-6), count, asked=False)
+    scores = np.zeros(count)
+    rows = strongest(base, HOP_OVER)
+    rows = rows[index.embedded(count)[rows]]
+    if len(rows) == 0:
+        return Signal(scores, 0, ranks=True)
+    vectors, best = index.vectors_of(rows), min(len(rows), HOP_FROM)
+    cosines = vectors @ (base[rows[:best]].astype(np.float32) @ vectors[:best])
+    low, high = float(cosines.min()), float(cosines.max())
+    scores[rows] = (cosines - low) / (high - low) if high > low else 0.0
+    return Signal(scores, len(rows), ranks=True)
 
 
 def neighbours(index: Searched, base: Scores, count: int) -> Signal:
