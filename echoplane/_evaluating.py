@@ -25,6 +25,7 @@ from contracts.proposals import Proposal, RouteState
 from contracts.times import ValidAt, parse_instant
 from contracts.trails import Question
 from contracts.views import View, ViewRequest
+from contracts.wire import ReceiptAnswer
 from discovery import Client
 from echoplane._emit import emit, numbered
 from echoplane._folders import DataFolder
@@ -37,6 +38,8 @@ from ledger.resolve import pin
 
 INDEX_STALL_SECONDS: Final = 300.0
 """A run gives up on an index when for so long none of its routes has come any further."""
+APPEND_TRIES: Final = 10
+"""Times that a turn is told, a second apart, before a plane that is busy ends the run."""
 QUESTION_SECONDS: Final = 60.0
 """For one question under all its budgets; then it counts as failed."""
 _POLL_SECONDS: Final = 0.2
@@ -115,12 +118,17 @@ async def tell(plane: Plane, history: History, *, set_name: str) -> Told:
     await plane.make_tenant(tenant)
     drafts = [(place, _draft(turn, place)) for place, turn in enumerate(history.turns) if turn.text.strip()]
 
-    async def append(given: Sequence[EventDraft]) -> object:
+    async def append(given: Sequence[EventDraft]) -> ReceiptAnswer:
+        for _ in range(APPEND_TRIES):
+            # A machine that does much else: nothing is told twice, as each turn has its key.
+            with contextlib.suppress(Unavailable):
+                return await plane.append(tenant, given, grant=LOCAL_GRANT, expected_version=None)
+            await asyncio.sleep(1)
         return await plane.append(tenant, given, grant=LOCAL_GRANT, expected_version=None)
 
     places: dict[str, int] = {}
     commit = 0
-    async for line, receipt in emit(numbered(draft for _, draft in drafts), append):  # type: ignore[arg-type]
+    async for line, receipt in emit(numbered(draft for _, draft in drafts), append):
         places[receipt.event_ids[0]] = drafts[line.number - 1][0]
         commit = max(commit, receipt.commit)
     await ask_for(plane.settings, Role.WORKER)
