@@ -74,6 +74,8 @@ _WAYS: Final = {
 what do <WE> (?:now |currently )?<BELIEVE> (?:that )?<FIGURE> <BEEN><AT>(?: now| today)?
 how (?P<number>high|low|large|big|great|much) <BE> <FIGURE><NOW>
 (?:give me|tell me|show me|show|state) <FIGURE><NOW>
+(?P<asking>where|who|whom) (?:did|do|does|is|was|were) S0
+(?P<asking>where|who|whom) did <WE> <BELIEVE> <ON>(?P<k>P\d) (?:that )?S0(?: <BEEN>)?
 what did <WE> <BELIEVE> <ON>(?P<k>P\d) (?:that )?<FIGURE> <BEEN><AT>
 what did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN> <ON>(?P<k>P\d)
 what did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN><AT>

@@ -21,6 +21,8 @@ _POSSESSED: Final = re.compile(r"(?P<owner>.+?)(?:['’]s|(?<=s)['’])$")
 _ASKING: Final = frozenset(
     {"what", "which", "who", "whom", "whose", "where", "when", "why", "how", "number", "value"}
 )
+_PREPOSITIONS: Final = frozenset({"in", "at", "as", "to", "for", "of", "on", "with", "by"})
+"""Words of a relation's name that mean it only behind others: "lives in"."""
 _TODAY: Final = frozenset({"today", "tonight"})
 """Times that are the view's own, and so words like "now"."""
 _FIRST_PERSON: Final = {"i": "", "me": "", "my": " 's"}
@@ -126,6 +128,8 @@ def _relation(tokens: Sequence[_Token], free: Sequence[_Token], relation: str) -
     last: tuple[int, int] | None = None
     for place, token in enumerate(tokens):
         if token not in free or fold(token.word) not in cues:
+            continue
+        if token.word in _PREPOSITIONS and (last is None or last[1] != place - 1):
             continue
         if last is not None and last[1] == place - 1:
             slots[last[0]] = (token.end, "R 's" if token.owns else "R")

@@ -16,6 +16,7 @@ from typing import Final
 
 from contracts.proposals import Plan, TimeExpression
 from contracts.trails import Question
+from realize._asking import fits
 from realize._inverse import turns_around
 from realize._phrases import KEY, KNOWN_AFTER, KNOWN_BEFORE, WAYS
 from realize._slots import slotted
@@ -104,12 +105,12 @@ def read_task(question: Question, plan: Plan, keys: Sequence[tuple[str, str]]) -
         return None
     (relation,) = relations
     entities = list(dict.fromkeys(entity for entity, _ in keys))
-    found = slotted(question.text, plan, entities=entities, relation=relation)
-    if found is None or any(
-        turns_around(question.text, entity=entity, relation=relation) for entity in entities
-    ):
+    text = question.text
+    found = slotted(text, plan, entities=entities, relation=relation)
+    if found is None or any(turns_around(text, entity=entity, relation=relation) for entity in entities):
         return None
-    asked = _Asked(entities=entities, relation=relation, times=plan.times)
+    is_value = all(fits(text, entity=entity, relation=relation) for entity in entities)
+    asked = _Asked(entities=entities, relation=relation, times=plan.times, is_value=is_value)
     tasks = (asked.task(*cut) for cut in _with_and_without_known(found))
     return next((task for task in tasks if task is not None), None)
 
@@ -137,6 +138,8 @@ class _Asked:
     entities: Sequence[str]
     relation: str
     times: Sequence[TimeExpression]
+    is_value: bool
+    """Whether "where" and "who" ask for the value: where Ann's employer is, is another question."""
 
     def task(self, form: str, known: str | None) -> Task | None:
         try:
@@ -169,6 +172,8 @@ class _Asked:
             subjects = [Subject(entity=self.entities[int(entity[1:])], relation=self.relation, period=None)]
         elif period is not None:
             subjects = [replace(own, period=period) for own in subjects if own.period is None]
+        if _group(match, "asking") is not None and not self.is_value:
+            return None
         asked = self._bounds(known or _group(match, "k"))
         start, end = self._bounds(_group(match, "k1")), self._bounds(_group(match, "k2"))
         # Whether a lone time is when it held or when it was known cannot be told; and of a state that

@@ -98,6 +98,7 @@ def test_the_second_of_two_times_is_what_the_first_is_subtracted_from():
         # Of a state that changed, an older value is no revision.
         "How often was the home of Ann revised?",
         "What was the largest revision of Ann's home?",
+        "Where was Ann's parent in 2008?",
         # Turned around: whose value she is.
         "Who is the source of Ann's parent?",
     ],
