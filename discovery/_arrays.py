@@ -34,6 +34,14 @@ class Column:
         assert count <= self._count
         return self._rows[:count]
 
+    def __getstate__(self) -> tuple[npt.NDArray[Any], int]:
+        """Without the room to grow."""
+        return self._rows[: max(1, self._count)], self._count
+
+    def __setstate__(self, state: tuple[npt.NDArray[Any], int]) -> None:
+        """As it was written, with room for what was there."""
+        self._rows, self._count = state
+
     @property
     def bytes_held(self) -> int:
         """Memory held, in bytes."""

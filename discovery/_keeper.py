@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.errors import EchoplaneError, NotFound
 from contracts.events import Event, Kind
 from contracts.limits import APPEND_EVENTS_MAX, PAGE_EVENTS_MAX
+from discovery._cache import IndexCache
 from discovery._embedder import Embedder, Vectors
 from discovery._embedding import Embedding
 from discovery._index import TenantIndex
@@ -62,8 +63,10 @@ class Keeper:
         *,
         embedder: Embedder | None,
         memory_bytes_max: int = MEMORY_BYTES_MAX,
+        cache: IndexCache | None = None,
     ) -> None:
         self._db = db
+        self._cache = cache
         self.embedding = Embedding(db)
         self._memory_bytes_max = memory_bytes_max
         self._held: OrderedDict[str, _Held] = OrderedDict()
@@ -152,16 +155,23 @@ class Keeper:
     async def _hold(self, tenant: str) -> _Held:
         held = self._held.get(tenant)
         if held is None:
-            async with self._db.snapshot(tenant) as conn:
-                head = await log.head(conn)
+            made = await self._begun(tenant)
             # Another question may have made it in the meantime.
-            held = self._held.setdefault(
-                tenant,
-                _Held(index=TenantIndex(dimensions=self.embedding.dimensions), read_from_head=head.position),
-            )
+            held = self._held.setdefault(tenant, made)
         self._held.move_to_end(tenant)
         self._shrink(keep=tenant)
         return held
+
+    async def _begun(self, tenant: str) -> _Held:
+        """Return an index as its file has it, else an empty one."""
+        model = self.embedding.model_digest
+        if self._cache is not None:
+            loaded = await self._cache.load(self._db, tenant, model)
+            if loaded is not None and model == self.embedding.model_digest:
+                return _Held(index=loaded.index, read_from_head=loaded.head_position)
+        async with self._db.snapshot(tenant) as conn:
+            head = await log.head(conn)
+        return _Held(index=TenantIndex(dimensions=self.embedding.dimensions), read_from_head=head.position)
 
     def _shrink(self, *, keep: str) -> None:
         total = sum(held.index.bytes_held for held in self._held.values())
@@ -197,6 +207,7 @@ class Keeper:
                 return
             await _add(index, page, stored)
         index.complete_commit = index.last_commit
+        index.is_warm = True
         if epoch is not None:
             await self._read_claims(tenant, index, epoch)
 
@@ -205,6 +216,8 @@ class Keeper:
         # stored vectors went with its key.
         index.is_dropped = True
         self._held.pop(tenant, None)
+        if self._cache is not None:
+            self._cache.drop(tenant)
         _log.info("index_dropped_after_erasure", tenant=tenant)
 
     async def _stored(
@@ -255,13 +268,23 @@ class Keeper:
                         continue
                     try:
                         waiting |= await self.embedding.some_units(tenant, held.index)
+                        if not waiting:
+                            await self._keep(tenant, held.index)
                     except EchoplaneError as error:
                         _log.warning("embedding_put_off", tenant=tenant, error=error.code)
                         await asyncio.sleep(RETRY_SECONDS)
                         waiting = True
 
+    async def _keep(self, tenant: str, index: TenantIndex) -> None:
+        """Write an index to its file if it has grown enough."""
+        model = self.embedding.model_digest
+        if self._cache is not None and index.is_warm and self._cache.wants(tenant, model, index):
+            await self._cache.save(self._db, tenant, model, index)
+
     def forget(self, tenant: str) -> None:
-        """Drop a tenant from memory; the next question reads it anew."""
+        """Drop a tenant, also from its file; the next question reads it anew."""
+        if self._cache is not None:
+            self._cache.drop(tenant)
         held = self._held.pop(tenant, None)
         if held is not None and held.reading is not None:
             held.reading.cancel()

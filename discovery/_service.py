@@ -16,6 +16,7 @@ from contracts.proposals import Proposal, RouteState
 from contracts.trails import Question
 from contracts.views import View
 from discovery import _signals as signals
+from discovery._cache import IndexCache
 from discovery._cells import Near
 from discovery._embedder import Embedder, Vectors
 from discovery._index import TenantIndex
@@ -47,12 +48,12 @@ REQUEST_SECONDS: Final = 10.0
 """For one request, from its first byte to its answer."""
 CATCH_UP_SECONDS: Final = 4.0
 """How long a question waits for its index to reach the cut; then it is answered with what there is."""
-DENSE_SECONDS: Final = 2.0
+DENSE_SECONDS: Final = 3.0
 """How long a question waits for its vector and what is near it: an endpoint may be slow or gone."""
 SOCKET_PATH_BYTES_MAX: Final = 107
 """What fits into a socket's address."""
 
-assert CATCH_UP_SECONDS < REQUEST_SECONDS
+assert CATCH_UP_SECONDS + DENSE_SECONDS < REQUEST_SECONDS
 
 _log = structlog.get_logger(__name__)
 
@@ -91,12 +92,16 @@ class Service:
 
         Raises:
             NotFound: No such tenant.
-            Unavailable: The database is down.
+            Unavailable: The database is down, or the tenant is cold and takes longer to load than a question
+                waits.
         """
         while True:
             index = await self._keeper.ready(
                 tenant, cut=view.cut, epoch=view.epoch, wait_seconds=self._catch_up_seconds
             )
+            if not index.is_warm:
+                # Of a log that was read in part the oldest would look like all there is.
+                raise Unavailable(part="discovery", reason="it is still reading the tenant's log")
             found = [NO_DENSE] * len(questions)
             if "dense" not in without:
                 texts = [question.text for question in questions]
@@ -234,6 +239,7 @@ async def serve(
     stop: asyncio.Event,
     shard: int = 0,
     shards: int = 1,
+    cache_folder: Path | None = None,
 ) -> None:
     """
     Serve until told to stop.
@@ -246,12 +252,14 @@ async def serve(
         stop: Set to stop.
         shard: The number of this process, from 0, of `shards`; it warms only its own tenants.
         shards: How many processes share the tenants.
+        cache_folder: Where indexes of large tenants are kept, encrypted; None to keep none.
 
     Raises:
         Unavailable: The folder is not private, or another service listens there already.
     """
     await _claim_socket(socket_path)
-    keeper = Keeper(db, embedder=None)
+    cache = None if cache_folder is None else IndexCache(cache_folder)
+    keeper = Keeper(db, embedder=None, cache=cache)
     service = Service(db, keeper)
     hint = asyncio.Event()
 

@@ -46,6 +46,7 @@ async def serve_discovery(settings: Settings, *, number: int = 1) -> None:
             stop=stop,
             shard=number - 1,
             shards=settings.discoveries,
+            cache_folder=folder.root / "index",
         )
     finally:
         await database.close()

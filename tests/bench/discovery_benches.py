@@ -85,8 +85,7 @@ async def _at_size(at: Grounds, units: Units, size: int) -> AsyncIterator[Row]:
             for h in c.hits
             if h.route == "dense" and h.rank <= RECALLED
         }
-        part = Units(size, units.drafts, units.vectors[:size], units.seed)
-        right += len(best & set(nearest(part, vector, RECALLED)))
+        right += len(best & set(nearest(units, vector, RECALLED)))
     embedding.close()
     beside, recall = await _plain(at, units, size, asked)
     yield latencies(

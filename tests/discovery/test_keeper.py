@@ -48,7 +48,8 @@ class Kept:
 
     def __init__(self, db, embedder, **options):
         self.keeper = Keeper(db, embedder=embedder, **options)
-        self.service = Service(db, self.keeper)
+        # No test is about how fast the machine is.
+        self.service = Service(db, self.keeper, catch_up_seconds=60, dense_seconds=60)
 
     async def __aenter__(self):
         self._task = asyncio.create_task(self.keeper.embed_in_background())

@@ -115,8 +115,8 @@ def codes_of(vectors) -> Codes:
 
 
 def test_cells_find_what_a_full_scan_finds_also_of_what_was_added_after_they_were_laid(monkeypatch):
-    monkeypatch.setattr(_cells, "SCANNED_MAX", 1_000)
-    monkeypatch.setattr(_cells, "CELL_ROWS", 64)
+    for name, value in (("SCANNED_MAX", 1_000), ("CELL_ROWS", 64), ("PROBED_MIN", 4)):
+        monkeypatch.setattr(_cells, name, value)
     vectors = clustered(8_000)
     codes = codes_of(vectors[:6_000])
     assert codes.wants_layout
