@@ -3,7 +3,7 @@ The answer: derived from resolved keys, shown only with its lines, or withheld w
 
 Order of the rules, first that applies: no named key; more than one key; a question whose words
 move it off the view; conflict (always said); missing; required evidence deferred; then the
-operation. docs/contexts.md holds the table.
+operation. docs/answers.md holds the table.
 """
 
 from __future__ import annotations
