@@ -1,8 +1,9 @@
 """
 Text as discovery sees it: tokens in any script, folded words, stemmed terms.
 
-Where a script writes no spaces, every character is a word of its own, and lexical terms are
-pairs of them. Identifiers such as `RedMug_2` are read as their parts and as a whole.
+Where a script writes no spaces, every character is a word of its own, and lexical terms are pairs of
+them; of Han each character too, which is often a word. Emoji are terms. Identifiers such as `RedMug_2`
+are read as their parts and as a whole.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 )
 # Vowel signs and the like are no word characters to `re`, and would cut words of these scripts apart.
-_MARKS: Final = (
-    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0dff"
-)
+_MARKS: Final = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0dff"
 _TOKEN: Final = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])(?:[^\W_]|[{_MARKS}]))+")
 _IS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]")
 _CASE_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _INNER_CAPITAL: Final = re.compile(r"[a-z][A-Z]")
-_LATIN_MARKS: Final = re.compile("[\u0300-\u036f]")
+# What may be left out without making another word: accents, vowel points, and the stroke that stretches one.
+_FOLDED_MARKS: Final = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
+)
+_HAN: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+_EMOJI: Final = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +51,11 @@ class Token:
 
 
 def fold(text: str) -> str:
-    """Return the text without case, compatibility forms and Latin, Greek or Cyrillic accents."""
+    """Return the text without case, compatibility forms, accents and vowel points."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return unicodedata.normalize("NFC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", folded)))
+    return unicodedata.normalize("NFC", _FOLDED_MARKS.sub("", unicodedata.normalize("NFD", folded)))
 
 
 def tokenize(text: str) -> list[Token]:
@@ -93,6 +97,8 @@ def terms(text: str) -> list[str]:
         if _IS_UNSPACED.match(raw):
             folded = fold(raw)
             found += [folded[at : at + 2] for at in range(max(1, len(folded) - 1))]
+            if len(folded) > 1:
+                found += _HAN.findall(folded)
             continue
         parts = _CASE_PARTS.findall(raw) if _INNER_CAPITAL.search(raw) else []
         for part in (raw, *parts):
@@ -100,7 +106,7 @@ def terms(text: str) -> list[str]:
             # A lone Latin letter is what an apostrophe or an initial leaves.
             if word not in STOP_WORDS and (len(word) > 1 or not word.isascii() or word.isdecimal()):
                 found.append(stem(word))
-    return found
+    return found if text.isascii() else found + _EMOJI.findall(text)
 
 
 def content_stems(text: str) -> frozenset[str]:

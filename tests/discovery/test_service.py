@@ -238,6 +238,50 @@ async def test_several_processes_share_the_tenants_and_each_is_asked_for_its_own
     assert [shard_of(name, 4) for name in ("acme", "other", "third")] == [0, 0, 1]
 
 
+async def test_languages_without_spaces_are_found_as_they_were_said(db, start):
+    """Incident O19, with words alone: one turn shares a character with the question, one stands beside it."""
+    said = ("我住在杭州。", "我上个月搬到了成都。", "أَسْكُنُ فِي دِمَشْق", "Das Café heißt «Größe».", "🎂 at noon")
+    ids = await emit(
+        db, *[turn(text) for text in said], *[turn("Nothing.", stream=f"s{n}") for n in range(9)]
+    )
+    cut = await project(db)
+
+    def fail():
+        raise Unavailable(part="embedder", reason="no weights")
+
+    async with start(fail) as client:
+        asked = ("他现在住哪", "دمشق", "cafe", "🎂")
+        first = [
+            found(await client.propose(tenant="acme", question=question(text), view=view(cut)))
+            for text in asked
+        ]
+
+    assert set(first[0][:2]) == set(ids[:2])
+    assert [one[0] for one in first[1:]] == ids[2:5]
+    async with db.snapshot("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        stored = await log.read_events_by_id(conn, keys, ids[:5])
+    assert [stored[one].draft.text for one in ids[:5]] == list(said)
+
+
+async def test_a_tenant_that_is_cold_is_unavailable_and_not_answered_from_a_part_of_it(db):
+    await emit(db, *TALK)
+    keeper = Keeper(db, embedder=None)
+    try:
+        with pytest.raises(Unavailable, match="reading"):
+            await Service(db, keeper, catch_up_seconds=0).propose(
+                tenant="acme", question=question("telescope"), view=view(4)
+            )
+        # It goes on being read, and the next question finds it.
+        proposal = await Service(db, keeper, catch_up_seconds=60).propose(
+            tenant="acme", question=question("telescope"), view=view(4)
+        )
+    finally:
+        keeper.close()
+
+    assert proposal.candidates
+
+
 async def test_an_empty_log_gives_an_empty_proposal(db, start, embedder):
     async with start(lambda: embedder) as client:
         proposal = await client.propose(tenant="acme", question=question("Where is it?"), view=view(0))

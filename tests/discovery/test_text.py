@@ -17,11 +17,12 @@ from discovery._text import fold, terms, tokenize, words
         ("", []),
         ("RedMug_2", ["redmug", "red", "mug", "2"]),
         ("Reykjavík", ["reykjavik"]),
-        ("東京都", ["東京", "京都"]),
+        ("東京都", ["東京", "京都", "東", "京", "都"]),
         ("猫", ["猫"]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
         ("مرحبا بالعالم", ["مرحبا", "بالعالم"]),
-        ("🙂", []),
+        ("ひらがな", ["ひら", "らが", "がな"]),
+        ("party 🎂🎂!", ["parti", "🎂", "🎂"]),
     ],
 )
 def test_terms(text, expected):
@@ -39,6 +40,9 @@ def test_words_keep_their_place_in_the_text():
 def test_spellings_of_one_word_fold_together():
     assert fold("\uff21nn") == fold("ANN") == "ann"
     assert words("Zoë") == words("zoe")
+    # With vowel points and without, stretched and not.
+    assert words("كِتَابٌ") == words("كتاب") == words("كتـــاب")
+    assert words("שָׁלוֹם") == words("שלום")
 
 
 @given(st.text())
