@@ -176,7 +176,8 @@ def _by_density(bag: _Bag, items: Sequence[_Item]) -> None:
 
 
 def _by_worth(bag: _Bag, items: Sequence[_Item]) -> None:
-    for item in sorted(items, key=lambda item: (-item.worth, item.id_)):
+    # They come by id, and equals stay so.
+    for item in sorted(items, key=lambda item: -item.worth):
         tokens, bytes_ = bag.takes(item)
         if tokens <= bag.tokens and bytes_ <= bag.bytes_:
             bag.add(item)

@@ -145,6 +145,20 @@ def test_a_closure_counts_for_those_that_it_brings_along():
     assert choice.admitted == ("both", "first")
 
 
+def test_a_closure_no_longer_counts_for_what_is_shown_already():
+    closures = [
+        Closure(closure_id="best", members=("event-0",), utility_ppm=900_000, required=False),
+        Closure(closure_id="brings", members=("event-0", "event-1"), utility_ppm=100_000, required=False),
+        Closure(closure_id="next", members=("event-2",), utility_ppm=400_000, required=False),
+        Closure(closure_id="large", members=("event-3",), utility_ppm=500_000, required=False),
+    ]
+
+    size = tokens_each(event_0=10, event_1=50, event_2=50, event_3=60)
+    choice = choose(closures, size, budget_tokens=60)
+
+    assert choice.admitted == ("best", "next")
+
+
 def test_the_choice_is_near_the_best_of_every_subset():
     """On small instances that share a lot, which is harder than what people ask."""
     chance = random.Random(20_240_301)  # noqa: S311 -- instances, not secrets
