@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Final
@@ -21,6 +21,7 @@ from contracts.contexts import ContextPack
 from contracts.errors import BadRequest, EchoplaneError, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
+from contracts.limits import TEXT_CHARACTERS_MAX
 from contracts.proposals import Proposal, RouteState
 from contracts.times import ValidAt, parse_instant
 from contracts.trails import Question
@@ -116,7 +117,7 @@ async def tell(plane: Plane, history: History, *, set_name: str) -> Told:
     started = time.perf_counter()
     tenant = f"eval-{set_name}-{history.digest[:16]}"
     await plane.make_tenant(tenant)
-    drafts = [(place, _draft(turn, place)) for place, turn in enumerate(history.turns) if turn.text.strip()]
+    drafts = [(place, draft) for place, turn in enumerate(history.turns) for draft in _drafts(turn, place)]
 
     async def append(given: Sequence[EventDraft]) -> ReceiptAnswer:
         for _ in range(APPEND_TRIES):
@@ -147,20 +148,25 @@ async def tell(plane: Plane, history: History, *, set_name: str) -> Told:
     return replace(told, indexed_ms=(time.perf_counter() - folded) * 1000)
 
 
-def _draft(turn: HistoryTurn, place: int) -> EventDraft:
-    form = {
-        "stream": f"session-{turn.session:04}",
-        "kind": "turn",
-        "actor": {"id": turn.speaker, "class": turn.speaker_class},
-        "source_event_id": f"turn-{place:06}",
-        "text": turn.text,
-    }
-    if turn.observed_at is not None:
-        form["observed_at"] = turn.observed_at
-    try:
-        return EventDraft.model_validate(form)
-    except ValueError as error:
-        raise BadRequest(field=f"turn {place}", reason=str(error)) from error
+def _drafts(turn: HistoryTurn, place: int) -> Iterator[EventDraft]:
+    """Yield the events of a turn: one, or several where its text is longer than that of an event may be."""
+    for part, first in enumerate(range(0, len(turn.text), TEXT_CHARACTERS_MAX)):
+        text = turn.text[first : first + TEXT_CHARACTERS_MAX]
+        if not text.strip():
+            continue
+        form = {
+            "stream": f"session-{turn.session:04}",
+            "kind": "turn",
+            "actor": {"id": turn.speaker, "class": turn.speaker_class},
+            "source_event_id": f"turn-{place:06}" + (f".{part}" if part else ""),
+            "text": text,
+        }
+        if turn.observed_at is not None:
+            form["observed_at"] = turn.observed_at
+        try:
+            yield EventDraft.model_validate(form)
+        except ValueError as error:
+            raise BadRequest(field=f"turn {place}", reason=str(error)) from error
 
 
 async def _wait_found(plane: Plane, told: Told) -> None:

@@ -84,7 +84,7 @@ def test_a_failure_and_a_question_without_a_prediction_score_zero_and_stay_in_th
     )
 
 
-@pytest.mark.parametrize("cut", [1, 40, -2])
+@pytest.mark.parametrize("cut", [1, 40, -2, -1])
 def test_an_interrupted_run_goes_on_with_what_is_whole_and_keeps_the_broken_line(tmp_path, cut):
     with opened(tmp_path) as recorder:
         predict(recorder, gold=gold_of()[:6])

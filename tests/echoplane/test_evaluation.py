@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from audit import check_bundle
+from audit import HistoryTurn, check_bundle
 from contracts.errors import BadRequest, RunRefused
-from echoplane._evaluating import tell
+from contracts.limits import TEXT_CHARACTERS_MAX
+from echoplane._evaluating import _drafts, tell
 from echoplane._evaluation import BUDGETS, Wanted, data_set_named, evaluate
 from echoplane._evaluation_arms import arms_named
 from echoplane._evaluation_report import summary, table
@@ -215,3 +216,13 @@ async def test_not_one_invariant_fails_in_the_midst_of_a_history(plane, folding)
 def test_an_arm_that_there_is_not_is_refused(given, field):
     with pytest.raises(BadRequest, match=field):
         arms_named(**given)
+
+
+def test_a_turn_that_is_longer_than_an_event_is_told_in_parts_of_one_place():
+    text = "a" * TEXT_CHARACTERS_MAX + " " * TEXT_CHARACTERS_MAX + "b"
+    turn = HistoryTurn(session=1, speaker="ann", speaker_class="user", observed_at=None, text=text)
+
+    told = list(_drafts(turn, 7))
+
+    assert [one.source_event_id for one in told] == ["turn-000007", "turn-000007.2"]
+    assert [len(one.text) for one in told] == [TEXT_CHARACTERS_MAX, 1]
