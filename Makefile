@@ -12,7 +12,7 @@ SEED   ?=
 OTHER  ?= python3
 SECONDS_TO_RUN ?= 600
 
-.PHONY: setup demo up test check answers bench bench-large prove goldens torture lock clean
+.PHONY: setup demo up test check answers fit bench bench-large prove goldens torture lock clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -52,6 +52,10 @@ check: setup
 # Typed answers on public data that you have: `make answers ANSWERS="vintages FOLDER"`.
 answers: setup
 	@$(BIN)/python -m tests.answers $(ANSWERS)
+
+# Weights of discovery's routes from public sets that you have: `make fit FIT="--locomo FILE --beam FOLDER"`.
+fit: setup
+	@$(BIN)/python -m tests.fit $(FIT)
 
 bench: setup $(VENV)-bench/.installed
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench $(BENCH)

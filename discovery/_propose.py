@@ -44,6 +44,8 @@ TOUCHED_UNITS: Final = 12
 """Best units whose keys are proposed too: what they claim may have been superseded since."""
 TOUCHED_KEYS_MAX: Final = 16
 KEYS_PROPOSED_MAX: Final = 48
+ROUTES_SECONDS: Final = 2.0
+"""After so long no further route is begun: a proposal with some of them is better than none."""
 QUANTUM_PPM: Final = 100
 """Scores are multiples of this: bits in which two machines' sums differ stay below it."""
 
@@ -109,11 +111,16 @@ class _Round:
         self.reports: list[RouteReport] = []
         self._generation = generation
         self._without = frozenset(without)
+        self._until = clock.perf_counter_ns() + round(ROUTES_SECONDS * 1e9)
 
     def run(self, route: str, compute: Callable[[], Signal], *, state: RouteState = RouteState.OK) -> None:
         started = clock.perf_counter_ns()
         if route in self._without:
             self.report(route, RouteState.OFF, count=0, duration_us=0)
+            return
+        if started > self._until:
+            # The others took all the time there is: it is not begun.
+            self.report(route, RouteState.LATE, count=0, duration_us=0)
             return
         self.keep(route, compute(), started=started, state=state)
 
@@ -167,6 +174,41 @@ def compose(
         dense: What the embedder gave.
         without: Routes that stay off.
     """
+    found = gather(index, plan, question, view=view, late=late, dense=dense, without=without)
+    candidates = _candidates(found.searched, found.signals, found.scores)
+    return Proposal(
+        plan=plan,
+        candidates=candidates,
+        keys=_keys(found.book, found.match, candidates, cut=view.cut),
+        routes=found.reports,
+        degraded=False,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """What the routes say of each unit that was looked at, and the score that it makes together."""
+
+    searched: Searched
+    book: ClaimBook
+    match: StateMatch
+    signals: Mapping[str, Signal]
+    reports: tuple[RouteReport, ...]
+    shortness: float
+    scores: Scores
+
+
+def gather(
+    index: TenantIndex,
+    plan: Plan,
+    question: str,
+    *,
+    view: View,
+    late: bool,
+    dense: Dense,
+    without: Collection[str] = (),
+) -> Gathered:
+    """Let every route speak; arguments as for `compose`."""
     count = index.count_at(view.cut)
     reached = Generation(epoch=view.epoch, commit=min(view.cut, index.complete_commit))
     book = index.claims.get(view.epoch) or ClaimBook()
@@ -182,14 +224,15 @@ def compose(
     state = RouteState.LATE if late else RouteState.OK
     done.run("state", lambda: signals.state(searched, match.events, count), state=state)
     done.run("graph", lambda: signals.state(searched, hops, count), state=state)
-    fused = _fuse(searched, done, weights_for(shortness), count)
-    candidates = _candidates(searched, done.signals, fused)
-    return Proposal(
-        plan=plan,
-        candidates=candidates,
-        keys=_keys(book, match, candidates, cut=view.cut),
-        routes=tuple(done.reports),
-        degraded=False,
+    scores = _fuse(searched, done, weights_for(shortness), count)
+    return Gathered(
+        searched=searched,
+        book=book,
+        match=match,
+        signals=done.signals,
+        reports=tuple(done.reports),
+        shortness=shortness,
+        scores=scores,
     )
 
 

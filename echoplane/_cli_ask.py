@@ -20,6 +20,7 @@ from echoplane._cli_options import (
     BudgetBytes,
     DataDir,
     Disclose,
+    Explain,
     GenerationOption,
     Json,
     KnownAtOption,
@@ -59,6 +60,7 @@ def ask(
     budget: Budget = limits.BUDGET_DEFAULT_TOKENS,
     budget_bytes: BudgetBytes = None,
     disclose_conflicts: Disclose = False,
+    explain: Explain = False,
     reader: ReadIt = False,
     data_dir: DataDir = None,
     json: Json = False,
@@ -77,6 +79,8 @@ def ask(
         print_json(answer)
     else:
         print_answer(answer)
+        if explain:
+            print_candidates(answer)
     if answer.reading is not None and answer.reading.status == "failed":
         return exit_code(Unavailable(part="reader", reason=answer.reading.failure or ""))
     return EXIT_OK
@@ -121,6 +125,18 @@ def print_answer(answer: AskAnswer) -> None:
     print_line(
         f"  context   {answer.context.hash}  ({answer.context.tokens} of {answer.context.budget} tokens)"
     )
+
+
+def print_candidates(answer: AskAnswer) -> None:
+    """Print how each route did, and which of them brought each candidate."""
+    for route in answer.routes:
+        print_line(
+            f"  route     {route.route:<12} {route.state:<6} {route.count:>7} units  "
+            f"{route.duration_us / 1_000:>8.1f} ms  at {route.generation}"
+        )
+    for place, candidate in enumerate(answer.candidates, 1):
+        hits = ", ".join(f"{hit.route} {hit.rank} ({hit.score_ppm / 1e6:.3f})" for hit in candidate.hits)
+        print_line(f"  {place:>4}      {candidate.unit}  {candidate.score_ppm / 1e6:.4f}  {hits}")
 
 
 def _print_reading(reading: ReadingAnswer) -> None:

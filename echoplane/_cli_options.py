@@ -59,6 +59,10 @@ Disclose = Annotated[
     bool, typer.Option("--disclose-conflicts", help="Name the rival values of a conflict in the answer.")
 ]
 
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Show which routes brought each candidate, with score and rank.")
+]
+
 ReadIt = Annotated[
     bool, typer.Option("--reader", help="Have the context read by the language model that is configured.")
 ]
