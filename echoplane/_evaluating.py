@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Final
 
+from pydantic import ValidationError
+
 from audit import History, HistoryTurn
 from contracts.contexts import ContextPack
-from contracts.errors import BadRequest, EchoplaneError, Unavailable
+from contracts.errors import EchoplaneError, Unavailable
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.limits import TEXT_CHARACTERS_MAX
@@ -29,6 +31,7 @@ from contracts.views import View, ViewRequest
 from contracts.wire import ReceiptAnswer
 from discovery import Client
 from echoplane._emit import emit, numbered
+from echoplane._failures import refusal
 from echoplane._folders import DataFolder
 from echoplane._plane import ask_for
 from echoplane._query import Path
@@ -165,8 +168,9 @@ def _drafts(turn: HistoryTurn, place: int) -> Iterator[EventDraft]:
             form["observed_at"] = turn.observed_at
         try:
             yield EventDraft.model_validate(form)
-        except ValueError as error:
-            raise BadRequest(field=f"turn {place}", reason=str(error)) from error
+        except ValidationError as error:
+            # Its own words would quote the turn.
+            raise refusal(error, where=f"turn {place}") from None
 
 
 async def _wait_found(plane: Plane, told: Told) -> None:
