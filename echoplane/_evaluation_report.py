@@ -106,4 +106,5 @@ def summary(evaluated: Evaluated, wanted: Wanted) -> Iterator[str]:
         f"{numbers.short(arm, f'whole-gold.b{budget}')}"
         for budget in ordered
     )
-    yield f"context hit/turn recall/whole gold at tokens {', '.join(contexts)}"
+    packed = ", ".join(contexts) or "none was packed"
+    yield f"context hit/turn recall/whole gold at tokens {packed}"
