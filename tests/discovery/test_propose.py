@@ -11,7 +11,7 @@ from hypothesis import given
 from contracts.errors import BadRequest, NotFound, Unavailable
 from contracts.events import ErasedEvent, Kind
 from contracts.times import KnownAt
-from discovery import decode_proposal, encode_proposal, typed_state_proposal
+from discovery import _propose, decode_proposal, encode_proposal, typed_state_proposal
 from discovery._index import TenantIndex
 from discovery._units import unit_of
 from discovery._wire import decode_request, encode_error, encode_propose, raise_error
@@ -169,6 +169,17 @@ def test_a_proposal_survives_the_wire(drafts, text):
     proposal = ask(index_of(drafts, CLAIMS), text)
 
     assert decode_proposal(encode_proposal(proposal)) == proposal
+
+
+def test_a_route_that_would_begin_after_its_deadline_is_late_and_the_rest_is_proposed(monkeypatch):
+    monkeypatch.setattr(_propose, "ROUTES_SECONDS", 0.0)
+    index = index_of([turn("Ann lives in Lyon."), turn("A zeppelin landed.")])
+
+    proposal = ask(index, "zeppelin")
+
+    states = {report.route: report.state for report in proposal.routes}
+    assert (states["lexical"], states["state"], states["session"]) == ("ok", "late", "late")
+    assert found(proposal)[0] == "ev0002"
 
 
 def test_a_request_survives_the_wire():
