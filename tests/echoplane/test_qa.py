@@ -28,7 +28,7 @@ GOLD = [
     QaGold(question="h0q3", answer=None, stale=[], rivals=[]),
 ]
 SAID = {
-    ("h0q0", "ours"): "Ghent [e1]",
+    ("h0q0", "ours"): "Ghent, no longer Lyon [e1]",
     ("h0q0", "window"): "She lives in Lyon. [e1]",
     ("h0q1", "ours"): "INSUFFICIENT_EVIDENCE",
     ("h0q1", "window"): "A baker [e1]",
@@ -106,7 +106,7 @@ def test_from_frozen_contexts_to_an_objective_of_five_terms(served, capsys, tmp_
         ("ours", 400, 4), ("ours", 800, 4), ("window", 400, 4), ("window", 800, 4)
     ]  # fmt: skip
     ours, window = rows[0], rows[2]
-    # Ghent, the conflict and the unanswerable are right; the baker was there to be told.
+    # Ghent (though Lyon is named), the conflict and the unanswerable are right; the baker was there.
     assert (ours["accuracy"], ours["stale"], ours["conflict"], ours["false_abstentions"]) == (
         0.75,
         0,
@@ -129,6 +129,12 @@ def test_what_the_set_does_not_say_is_not_observable_and_never_zero(served, caps
     _, rows, said = run(capsys, "audit", "judge", tmp_path / "run", "--gold", gold, *WEIGHTS, "--json")
 
     assert {(row["stale"], row["conflict"], row["value"]) for row in rows} == {(None, None, None)}
+    # A set that says that there are none is another thing.
+    none = write(
+        tmp_path / "none.jsonl", [one.model_copy(update={"stale": [], "rivals": []}) for one in plain]
+    )
+    _, rows, _ = run(capsys, "audit", "judge", tmp_path / "run", "--gold", none, *WEIGHTS, "--json")
+    assert {(row["stale"], row["conflict"]) for row in rows} == {(0, 0)}
     _, _, said = run(capsys, "audit", "judge", tmp_path / "run", "--gold", gold, *WEIGHTS)
     assert "stale answers        not observable" in said.out
 
@@ -179,11 +185,18 @@ def test_a_packet_is_blind_and_its_labels_come_back_as_agreement(served, capsys,
     assert not any(
         word in packet.read_text(encoding="utf-8") for word in ("ours", "window", "incorrect", "h0q")
     )
+    keys = [json.loads(line) for line in (folder / "packet-key.jsonl").read_text("utf-8").splitlines()]
+    assert {budget for key in keys for _, budget in key["cells"]} == {400}
+    assert [key["question"] for key in keys] != sorted(key["question"] for key in keys)
     unlabelled, _, _ = run(capsys, "audit", "agree", folder, "--labels", packet)
     assert unlabelled == 2
-    for name, wrong in (("one", "none"), ("two", "Lyon")):
+    for name, wrong in (("one", "none"), ("two", "She")):
         labelled = [
-            item | {"correct": (item["response"] in {"Ghent", "A baker"}) != (wrong in item["response"])}
+            item
+            | {
+                "correct": (item["response"] in {"Ghent, no longer Lyon", "A baker"})
+                != (wrong in item["response"])
+            }
             for item in items
         ]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in labelled))
