@@ -17,6 +17,7 @@ _IRREGULAR: Final = {
     "went": "go", "gone": "go", "been": "been", "drove": "drive", "driven": "drive", "spoke": "speak",
     "spoken": "speak", "wore": "wear", "ate": "eat", "eaten": "eat", "bought": "buy", "taught": "teach",
     "wed": "married", "marry": "married", "marries": "married", "met": "meet", "kept": "keep",
+    "seen": "see", "saw": "see",
 }  # fmt: skip
 _SPELLING: Final = {"favourit": "favorit", "fave": "favorit", "colour": "color"}
 # "On what date" asks for a time and says nothing of dating.
@@ -83,7 +84,7 @@ def _matches(stems: frozenset[str], known: Mapping[str, frozenset[str]]) -> Iter
     yield from ((relation, cue) for relation, cue in _CUES if cue <= stems)
     for relation in sorted(known):
         # A listed relation is found by its cues; its name alone would match less exactly.
-        own = frozenset(_SPELLING.get(word, word) for word in known[relation])
+        own = frozenset(root(word) for word in known[relation])
         if relation not in CARDINALITY_OF and own and own <= stems:
             yield relation, own
 

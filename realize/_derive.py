@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from contracts.claims import Claim
-from contracts.times import format_instant
+from contracts.errors import BadRequest
+from contracts.times import format_instant, parse_term
 from contracts.values import with_unit
 from realize._arithmetic import elapsed, number_of, same
 from realize._found import (
@@ -66,6 +67,19 @@ def _value(task: Task, found: Sequence[Found]) -> Derivation:
         number_in(one, standing.value)
     value = with_unit(standing.value, one.resolution.contract)
     return Derived(value=value, groups=(tuple(standing.claims),))
+
+
+def _is_when(_: Task, found: Sequence[Found]) -> Derivation:
+    """Return a value that is itself a time."""
+    (one,) = found
+    standing = standing_of(one)
+    try:
+        if not isinstance(standing.value, str):
+            raise unclear("not_a_time")
+        parse_term(standing.value, field="value")
+    except BadRequest:
+        raise unclear("not_a_time") from None
+    return Derived(value=standing.value, groups=(tuple(standing.claims),))
 
 
 def _difference(_: Task, found: Sequence[Found]) -> Derivation:
@@ -233,6 +247,7 @@ _RULES: Final[Mapping[Form, _Rule]] = {
     Form.VALUE: _value,
     Form.YES_NO: yes_no,
     Form.IS_SO: is_so,
+    Form.IS_WHEN: _is_when,
     Form.DIFFERENCE: _difference,
     Form.WHO_SAID: _who_said,
     Form.FIRST_KNOWN: _first_known,

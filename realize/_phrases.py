@@ -82,6 +82,10 @@ what did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN><AT>
 what <NOUN> (?:did|do) <WE> have (?:for|of) <FIGURE><NOW>
 (?:if <WE> had asked(?: <WE>)?|had <WE> asked(?: <WE>)?) <ON>(?P<k>P\d) what would <FIGURE> have been
 """,
+    "is_when": r"""
+<WHEN> (?:is|was|were|are) S0
+<WHEN> (?:did|do) <WE> R (?:the )?(?P<e>E\d)
+""",
     "is_so": r"""
 (?:is|are|does|do|has|have) S0(?: now| today| currently)?
 (?:does|do) (?P<e>E\d) (?:have|own|use|need) (?:a |an |the |any )?R(?: now| today| currently)?

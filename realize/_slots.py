@@ -23,6 +23,8 @@ _ASKING: Final = frozenset(
 )
 _PREPOSITIONS: Final = frozenset({"in", "at", "as", "to", "for", "of", "on", "with", "by"})
 """Words of a relation's name that mean it only behind others: "lives in"."""
+_OTHER_FORMS: Final = {"seen": ("see", "saw"), "said": ("say",), "met": ("meet",), "told": ("tell",)}
+"""Forms that a verb of a relation's name is asked with, and that no ending tells."""
 _TODAY: Final = frozenset({"today", "tonight"})
 """Times that are the view's own, and so words like "now"."""
 _FIRST_PERSON: Final = {"i": "", "me": "", "my": " 's"}
@@ -124,6 +126,9 @@ def _first_person(tokens: Sequence[_Token]) -> Iterator[tuple[int, int, str]]:
 def _relation(tokens: Sequence[_Token], free: Sequence[_Token], relation: str) -> dict[int, tuple[int, str]]:
     """Return the runs of words that mean the relation, each one slot."""
     cues = cues_of(relation) - {fold(word) for word in _ASKING}
+    cues |= {
+        fold(form) for word in words_in(relation.replace("_", " ")) for form in _OTHER_FORMS.get(word, ())
+    }
     slots: dict[int, tuple[int, str]] = {}
     last: tuple[int, int] | None = None
     for place, token in enumerate(tokens):

@@ -28,6 +28,7 @@ class Form(StrEnum):
     VALUE = "value"
     YES_NO = "yes_no"
     IS_SO = "is_so"
+    IS_WHEN = "is_when"
     DIFFERENCE = "difference"
     FIRST_KNOWN = "first_known"
     KNOWN_SINCE = "known_since"
@@ -44,7 +45,7 @@ class Form(StrEnum):
     BEFORE = "before"
 
 
-_OF_NOW: Final = frozenset({Form.YES_NO, Form.IS_SO, Form.WHO_SAID})
+_OF_NOW: Final = frozenset({Form.YES_NO, Form.IS_SO, Form.IS_WHEN, Form.WHO_SAID})
 """What may be asked without a time: of what stands at the view."""
 
 
@@ -173,6 +174,9 @@ class _Asked:
         elif period is not None:
             subjects = [replace(own, period=period) for own in subjects if own.period is None]
         if _group(match, "asking") is not None and not self.is_value:
+            return None
+        if form == Form.IS_WHEN and self.is_value:
+            # A birthday is a value like any other, in whatever words it was told.
             return None
         asked = self._bounds(known or _group(match, "k"))
         start, end = self._bounds(_group(match, "k1")), self._bounds(_group(match, "k2"))

@@ -274,6 +274,11 @@ def test_a_state_that_is_a_yes_or_a_no_is_shown_as_it_stands():
     assert derived("is_so", found(rectangles([1, 0]))).reason == "not_a_truth"
 
 
+def test_a_state_that_is_a_time_is_when_it_is():
+    assert derived("is_when", found(rectangles(["2024-07-13T13:12:56Z"]))).value == "2024-07-13T13:12:56Z"
+    assert derived("is_when", found(rectangles([2008]))).reason == "not_a_time"
+
+
 @pytest.mark.parametrize(
     ("words", "value", "reason"),
     [
@@ -335,4 +340,4 @@ def test_every_form_stands_in_the_table_of_surfaces():
     listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
 
     assert set(listed) >= {form.value for form in Form}
-    assert {*SURFACES, "difference", "order", "before", "is_so"} == {form.value for form in Form}
+    assert {*SURFACES, "difference", "order", "before", "is_so", "is_when"} == {form.value for form in Form}

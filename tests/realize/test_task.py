@@ -10,7 +10,9 @@ from discovery._planner import plan_question
 from realize import read_task
 
 NAMES = tenant_names(
-    entities=["Norland", "Sudland", "Ann"], relations=["output", "parent_of", "home"], users=["Ann"]
+    entities=["Norland", "Sudland", "Ann", "vanilla cookies"],
+    relations=["output", "parent_of", "home", "last_seen"],
+    users=["Ann"],
 )
 
 
@@ -28,6 +30,7 @@ def read(text):
         ("What did we believe on 1 July 2009 that the output of Norland was in Q4 2008?", "value"),
         ("Did the output of Norland in 2008Q4 amount to 7.5, as known on 1 July 2009?", "yes_no"),
         ("Is Ann's home Lyon?", "yes_no"),
+        ("When did you last see the vanilla cookies?", "is_when"),
         ("As of 1 July 2009, how much did Norland's output change from Q3 2008 to Q4 2008?", "difference"),
         ("When was the output of Norland in the fourth quarter of 2008 first published?", "first_known"),
         ("When did Norland's output for Q4 2008 last change?", "known_since"),
