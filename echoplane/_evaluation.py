@@ -341,14 +341,13 @@ def _sizes(context: Shown) -> Values:
 
 
 def _times(outcome: Outcome) -> Values:
-    if outcome.query_us is None:
-        return {"degraded": int(outcome.degraded)}
-    return {
-        "degraded": int(outcome.degraded),
-        "query_ms": outcome.query_us / 1000,
-        "propose_ms": None if outcome.propose_us is None else outcome.propose_us / 1000,
-        "query_ms_without_dense": (outcome.query_us - (outcome.dense_us or 0)) / 1000,
-    }
+    values: Values = {"degraded": int(outcome.degraded)}
+    if outcome.propose_us is not None:
+        values["propose_ms"] = outcome.propose_us / 1000
+    if outcome.query_us is not None:
+        values["query_ms"] = outcome.query_us / 1000
+        values["query_ms_without_dense"] = (outcome.query_us - (outcome.dense_us or 0)) / 1000
+    return values
 
 
 def data_set_named(name: str) -> DataSet:
