@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from contracts.claims import ValidityKind
-from ledger._decide import followed_by, has_foreign_ends, replaced_by_span, value_of
+from ledger._decide import value_of
 from ledger._entries import Entry
-from ledger._rivals import Rivals
+from ledger._rivals import Contest
 
 
 def beaten_since(
@@ -39,19 +39,8 @@ def beaten_since(
 
 def _beaten_by_peers(peers: Sequence[Entry], window_us: int) -> Callable[[Entry], int | None]:
     spans = [entry for entry in peers if entry.kind != ValidityKind.SINCE]
-    if has_foreign_ends(peers):
-
-        def compared(entry: Entry) -> int | None:
-            commits = [
-                other.claim.commit
-                for other in peers
-                if replaced_by_span(entry, other) or followed_by(entry, other, window_us)
-            ]
-            return min(commits, default=None)
-
-        return compared
-    by_place = Rivals([(span, value_of(span)) for span in spans], by_place=True, window_us=0)
-    by_order = Rivals([(peer, value_of(peer)) for peer in peers], by_place=False, window_us=window_us)
+    by_place = Contest(spans, value_of, by_place=True, window_us=0)
+    by_order = Contest(peers, value_of, by_place=False, window_us=window_us)
 
     def looked_up(entry: Entry) -> int | None:
         found = [by_place.beaters(entry), by_order.beaters(entry)]

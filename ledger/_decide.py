@@ -8,7 +8,7 @@ many-valued one, or one occurrence.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -16,7 +16,7 @@ from typing import Final
 from contracts.claims import ValidityKind
 from ledger._entries import Entry
 from ledger._intervals import Intervals, covers
-from ledger._rivals import Rivals
+from ledger._rivals import Contest
 
 ENDED: Final = ""
 """In place of a value's normal form (which is JSON, never empty): that nothing holds."""
@@ -184,11 +184,6 @@ def replaced_by_span(entry: Entry, other: Entry) -> bool:
     )
 
 
-def followed_by(entry: Entry, other: Entry, window_us: int) -> bool:
-    """Return whether step 2 lets the entry leave to the other."""
-    return other.order > entry.order and comparable(entry, other, window_us=window_us)
-
-
 def value_of(entry: Entry) -> str:
     """Return the value a claim counts for: ENDED for every end."""
     return ENDED if entry.is_end or entry.normal is None else entry.normal
@@ -232,9 +227,7 @@ def _contest(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry
     """Return what is left of one rank, and what left only to claims of its own value."""
     if len(kept) == 1:
         return kept, []
-    if has_foreign_ends(kept):
-        return _contest_pairwise(kept, window_us)
-    groups = _groups(kept, window_us)
+    groups = None if has_foreign_ends(kept) else _groups(kept, window_us)
     if groups is None:
         return _contest_mixed(kept, window_us)
     left: list[Entry] = []
@@ -302,38 +295,18 @@ def _contest_mixed(kept: list[Entry], window_us: int) -> tuple[list[Entry], list
     left = kept
     to_own: list[Entry] = []
     if spans:
-        rivals = Rivals([(span, value_of(span)) for span in spans], by_place=True, window_us=0)
-        left, to_own = _leave_to(rivals, kept)
-    rivals = Rivals([(entry, value_of(entry)) for entry in left], by_place=False, window_us=window_us)
-    left, later_to_own = _leave_to(rivals, left)
+        left, to_own = _leave_to(Contest(spans, value_of, by_place=True, window_us=0), kept)
+    left, later_to_own = _leave_to(Contest(left, value_of, by_place=False, window_us=window_us), left)
     return left, to_own + later_to_own
 
 
-def _leave_to(rivals: Rivals, entries: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+def _leave_to(contest: Contest, entries: list[Entry]) -> tuple[list[Entry], list[Entry]]:
     left: list[Entry] = []
     to_own: list[Entry] = []
     for entry in entries:
-        beaters = rivals.beaters(entry)
+        beaters = contest.beaters(entry)
         if beaters is None:
             left.append(entry)
         elif beaters[0] == value_of(entry):
-            to_own.append(entry)
-    return left, to_own
-
-
-def _contest_pairwise(kept: list[Entry], window_us: int) -> tuple[list[Entry], list[Entry]]:
-    left, to_own = _leave(kept, replaced_by_span)
-    left, later_to_own = _leave(left, lambda entry, other: followed_by(entry, other, window_us))
-    return left, to_own + later_to_own
-
-
-def _leave(entries: list[Entry], beats: Callable[[Entry, Entry], bool]) -> tuple[list[Entry], list[Entry]]:
-    left: list[Entry] = []
-    to_own: list[Entry] = []
-    for entry in entries:
-        beaters = {value_of(other) for other in entries if other is not entry and beats(entry, other)}
-        if not beaters:
-            left.append(entry)
-        elif beaters == {value_of(entry)}:
             to_own.append(entry)
     return left, to_own

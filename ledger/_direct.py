@@ -94,7 +94,7 @@ class Direct:
         return await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
 
     async def _give_back(self, driver: Driver) -> None:
-        if driver.info.transaction_status == TransactionStatus.IDLE:
+        if driver.pgconn.transaction_status == TransactionStatus.IDLE:
             self._held.append(_Held(driver=driver, returned_at_seconds=time.monotonic()))
         else:
             await driver.close()

@@ -80,8 +80,8 @@ def _check_newest(found: Found, ground: Ground, *, at: int) -> None:
     told = [*found.own.told, *found.named.told]
     named = next(one for one in told if one.claim_id == claim_id)
     contract = ground.contracts.of(named.relation)
-    value = normal_form(named.value, contract)
+    value, order = normal_form(named.value, contract), order_of(named)
     for one in told:
-        is_later = order_of(named) < order_of(one) and start_of(one) <= at
+        is_later = order < order_of(one) and start_of(one) <= at
         if is_later and (one.value is None or normal_form(one.value, contract) != value):
             raise IntegrityFault(what="the cells of a key do not follow from its claims")

@@ -1,15 +1,15 @@
 """
 Who beats whom among claims of one rank: by the ends of sorted lists, not by comparing every pair.
 
-It holds where comparability is a matter of sources alone: that is, where no end names a value that
-another claim there has nothing to do with.
+Among those of one rank comparability is a matter of sources alone, save of ends that name a value:
+`Contest` asks of each claim those that it competes with.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from ledger._entries import Entry
@@ -90,3 +90,61 @@ class Rivals:
 
     def _key(self, entry: Entry) -> Key:
         return (0, entry.place) if self._by_place else entry.order
+
+
+class Contest:
+    """
+    Claims of one rank, of which those may beat others that these compete with.
+
+    An end that names a value competes with claims of that value and of what corrected them, with other
+    ends of it and with those that name none; all else competes with each other.
+    """
+
+    def __init__(
+        self, entries: Iterable[Entry], value_of: Callable[[Entry], str], *, by_place: bool, window_us: int
+    ) -> None:
+        others: list[Entry] = []
+        named: list[Entry] = []
+        ends_of: dict[str, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            if entry.is_end and entry.normal is not None:
+                named.append(entry)
+                ends_of[entry.normal].append(entry)
+            else:
+                others.append(entry)
+        # Whoever is asked about need not be among the entries, so of every value.
+        self._saying: dict[str, list[Entry]] = defaultdict(list)
+        for entry in others:
+            for normal in entry.lineage:
+                self._saying[normal].append(entry)
+
+        def rivals(found: Iterable[Entry]) -> Rivals:
+            rows = [(entry, value_of(entry)) for entry in found]
+            return Rivals(rows, by_place=by_place, window_us=window_us)
+
+        self._others = rivals(others)
+        self._unnamed = rivals(entry for entry in others if entry.is_end)
+        self._named = rivals(named)
+        self._rivals = rivals
+        self._of_value: dict[str, Rivals] = {}
+        self._ends_of = {normal: rivals(found) for normal, found in ends_of.items()}
+
+    def beaters(self, entry: Entry) -> Beaters | None:
+        """Return what beats the entry, None if nothing does."""
+        beaten: Beaters | None = None
+        for rivals in self._competing(entry):
+            found = rivals.beaters(entry)
+            if found is not None:
+                beaten = _joined(found, beaten)
+        return beaten
+
+    def _competing(self, entry: Entry) -> list[Rivals]:
+        if entry.is_end and entry.normal is None:
+            return [self._others, self._named]
+        if not entry.is_end:
+            return [self._others, *(self._ends_of[name] for name in entry.lineage & self._ends_of.keys())]
+        normal = entry.normal or ""
+        if normal in self._saying and normal not in self._of_value:
+            self._of_value[normal] = self._rivals(self._saying[normal])
+        own = (found.get(normal) for found in (self._of_value, self._ends_of))
+        return [self._unnamed, *(rivals for rivals in own if rivals is not None)]

@@ -7,10 +7,13 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from contracts.claims import ValidityKind
 from ledger import _live
 from ledger._court import court_of
-from ledger._decide import Standing, State
+from ledger._decide import Standing, State, comparable, judge, value_of
+from ledger._entries import Entry
 from ledger._live import timeline
+from ledger._rivals import Contest, Rivals
 from ledger._timeline import Segment, claims_of_cell, verdicts
 from tests.ledger.random_logs import CONTRACTS, claims_in, instant
 from tests.ledger.test_live import EVERYONE, PEOPLE, SENSORS
@@ -40,6 +43,8 @@ def mixed_lines(draw: st.DrawFn) -> list[Standing]:
                 claim["valid"] = {"from": instant(day), "to": instant(day + draw(st.integers(1, 3)))}
             case 9 if odd:
                 claim = {"stance": "end", "valid": claim["valid"]}
+            case 8 if odd:
+                claim |= {"stance": "end"}
         events.append([said(number, draw(st.sampled_from(actors)), claim)])
     line = court_of(claims_in(events), CONTRACTS).lines("box", "home").get("", [])
     for standing in line:
@@ -65,6 +70,52 @@ def judged(line: list[Standing]) -> list[Segment]:
 @given(mixed_lines())
 def test_the_few_that_decide_an_instant_come_to_what_all_do(line):
     assert timeline(line, window_us=0) == judged(line)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=80)
+@given(mixed_lines(), st.integers(0, 2))
+def test_what_makes_a_claim_leave_is_what_comparing_it_with_each_other_says(line, days):
+    """Ends of values among them, which compete with few."""
+    window_us = days * 86_400_000_000
+    entries = [standing.entry for standing in line]
+    spans = [entry for entry in entries if entry.kind != ValidityKind.SINCE]
+    by_place = Contest(spans, value_of, by_place=True, window_us=0)
+    by_order = Contest(entries, value_of, by_place=False, window_us=window_us)
+
+    def told(beaters: list[Entry]):
+        values = {value_of(other) for other in beaters}
+        only = next(iter(values)) if len(values) == 1 else None
+        return (only, min(other.claim.commit for other in beaters)) if beaters else None
+
+    for entry in entries:
+        later = [one for one in spans if one.place > entry.place and comparable(entry, one, window_us=0)]
+        assert by_place.beaters(entry) == told(later)
+        after = [one for one in entries if one.order > entry.order]
+        assert by_order.beaters(entry) == told(
+            [one for one in after if comparable(entry, one, window_us=window_us)]
+        )
+
+
+def test_ends_of_values_are_compared_with_few(monkeypatch):
+    lookups = 0
+    plain = Rivals.beaters
+
+    def counted(rivals, entry):
+        nonlocal lookups
+        lookups += 1
+        return plain(rivals, entry)
+
+    monkeypatch.setattr(Rivals, "beaters", counted)
+    events = []
+    for number in range(200):
+        since = (START + timedelta(minutes=number)).isoformat()
+        claim = {"value": f"v{number % 40}", "valid": {"since": since}}
+        events.append([said(number, PEOPLE[number % 2], claim | ({"stance": "end"} if number % 3 else {}))])
+    entries = [one.entry for one in court_of(claims_in(events), CONTRACTS).lines("box", "home")[""]]
+    judge(entries, window_us=0)
+
+    # All with all would be forty thousand.
+    assert lookups <= 3 * len(entries)
 
 
 def test_however_long_the_key_is_as_few_decide_an_instant(monkeypatch):
