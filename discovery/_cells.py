@@ -216,14 +216,10 @@ def lay(codes: Numbers, scales: Numbers) -> Layout:
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         # A centre that nothing is nearest to stays where it is.
         centres = np.where(lengths > 0, sums / np.maximum(lengths, 1e-9), centres).astype(np.float32)
-    cells = np.concatenate(
-        [
-            _nearest(
-                centres, codes[start : start + _ASSIGNED_ROWS] * scales[start : start + _ASSIGNED_ROWS, None]
-            )
-            for start in range(0, len(codes), _ASSIGNED_ROWS)
-        ]
-    )
+    cells = np.empty(len(codes), dtype=np.int32)
+    for start in range(0, len(codes), _ASSIGNED_ROWS):
+        some = slice(start, start + _ASSIGNED_ROWS)
+        cells[some] = _nearest(centres, codes[some] * scales[some, None])
     return Layout(centres, cells, _probed(codes, scales, centres, cells, random))
 
 
@@ -253,4 +249,9 @@ def _probed(
 
 
 def _nearest(centres: Vectors, vectors: Vectors) -> Numbers:
-    return np.asarray(np.argmax(vectors @ centres.T, axis=1), dtype=np.int32)
+    found = np.empty(len(vectors), dtype=np.int32)
+    # All at once would be a number for each pair.
+    for start in range(0, len(vectors), _ASSIGNED_ROWS):
+        some = slice(start, start + _ASSIGNED_ROWS)
+        found[some] = np.argmax(vectors[some] @ centres.T, axis=1)
+    return found
