@@ -1,5 +1,5 @@
 """
-Typed answers on real input: `make answers ANSWERS="vintages PATH"`, or `armar7 PATH`.
+Typed answers on real input: `make answers ANSWERS="vintages PATH"`, or `armar7 PATH`, `locomo PATH`.
 
 A plane of its own in a temporary folder, or the one in `--root`: what is not there yet is imported
 first. Prints questions that were answered wrongly or withheld wrongly, and tables.
@@ -27,10 +27,11 @@ from echoplane._session import with_plane
 from echoplane._wiring import NEWEST
 from tests.acceptance.planes import RunningPlane
 from tests.answers import scoring
-from tests.answers.asking import Table, questions
+from tests.answers.asking import Table, questions, shuffled
 from tests.answers.nothing import NoCandidates
 from tests.answers.oracle import read
 from tests.answers.robot import ask_robot
+from tests.answers.talk import ask_talk
 
 BUDGET_TOKENS = 16_384
 """A cell of the archive was told up to 84 times, and each is a line that an answer stands on."""
@@ -38,12 +39,13 @@ BUDGET_TOKENS = 16_384
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make answers", description=__doc__)
-    parser.add_argument("what", choices=("vintages", "armar7"))
-    parser.add_argument("path", type=Path, help="the folder of the published files")
+    parser.add_argument("what", choices=("vintages", "armar7", "locomo"))
+    parser.add_argument("path", type=Path, help="the folder of the published files, or the file")
     parser.add_argument("--count", type=int, default=200, help="questions of each operation")
     parser.add_argument("--whole", type=int, default=2, help="of these, through the whole plane as well")
+    parser.add_argument("--minutes", type=float, default=600, help="stop then, each kind asked as often")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", nargs="*", help="tenants")
+    parser.add_argument("--only", nargs="*", help="tenants, or conversations")
     parser.add_argument("--root", type=Path, help="a folder to keep the plane in")
     given = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
@@ -51,8 +53,11 @@ def main() -> None:
         if given.what == "armar7":
             ask_robot(plane, given.path)
             return
+        if given.what == "locomo":
+            asyncio.run(ask_talk(plane, given.path, only=given.only, budget_tokens=BUDGET_TOKENS))
+            return
         for table in _tables(plane, given.path, given.only):
-            asyncio.run(_ask(plane, table, count=given.count, seed=given.seed))
+            asyncio.run(_ask(plane, table, count=given.count, seed=given.seed, minutes=given.minutes))
             _ask_whole(plane, table, count=given.whole, seed=given.seed)
 
 
@@ -95,12 +100,14 @@ def _tables(plane: RunningPlane, folder: Path, only: list[str] | None) -> Iterat
         )
 
 
-async def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int) -> None:
+async def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int, minutes: float) -> None:
     found = []
     started = time.perf_counter()
     async with with_plane(plane.settings) as open_plane:
         path = replace(open_plane.path, discovery=NoCandidates())
-        for asked in questions(table, count=count, seed=seed):
+        for asked in shuffled(questions(table, count=count, seed=seed), seed=seed):
+            if time.perf_counter() > started + 60 * minutes:
+                break
             question = Question(text=asked.text, budget_tokens=BUDGET_TOKENS, disclose_conflicts=False)
             answer = (await path.ask(table.tenant, question, NEWEST, wait_ms=WAIT_DEFAULT_MS)).answer
             verdict = scoring.judge(asked, answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -63,6 +63,14 @@ def questions(table: Table, *, count: int, seed: int) -> Iterator[Asked]:
                 text = template.format(**slots)
                 yield Asked(operation, wording, text, _of_wording(operation, text, truth), others)
             made += 1
+
+
+def shuffled(every: Iterable[Asked], *, seed: int) -> list[Asked]:
+    """Return questions in a chance order, the wordings of one side by side: a part of it is fair to all."""
+    listed = list(every)
+    threes = [listed[first : first + 3] for first in range(0, len(listed), 3)]
+    random.Random(seed).shuffle(threes)
+    return [asked for three in threes for asked in three]
 
 
 # --- slots ---------------------------------------------------------------------------------------
