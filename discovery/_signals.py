@@ -133,7 +133,9 @@ def actor(index: Searched, plan: Plan, count: int) -> Signal:
     named = [number for number, name in enumerate(actors) if words(name) in spelled]
     if not named or len(actors) == 1:
         return Signal(np.zeros(count), 0, ranks=False)
-    scores = np.isin(index.actor(count), named).astype(np.float64)
+    said = np.zeros(len(actors))
+    said[named] = 1.0
+    scores = said[index.actor(count)]
     return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
 
 
@@ -193,7 +195,7 @@ def session(index: Searched, base: Scores, meaning: Scores | None, count: int) -
         nearest = _best_of(streams, meaning)
         nearest = stretched(nearest - nearest.min())
         scores = (1 - SESSION_MEANING) * scores + SESSION_MEANING * nearest
-    return Signal(scores, len(np.unique(streams)), ranks=False)
+    return Signal(scores, int(np.count_nonzero(np.bincount(streams))), ranks=False)
 
 
 def _best_of(streams: Rows, scores: Scores) -> Scores:
