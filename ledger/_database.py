@@ -154,14 +154,7 @@ def open_database(
     relay = _engine(relay_url, name="echoplane_relay", more="-c synchronous_commit=off")
     return Database(
         plane=_engine(plane_url, name="echoplane_plane", more=""),
-        reads=Direct(
-            make_conninfo(
-                database_url(plane_url).set(drivername="postgresql").render_as_string(hide_password=False),
-                **_connecting("echoplane_reads"),
-            ),
-            connections_max=POOL_CONNECTIONS,
-            wait_seconds=POOL_WAIT_SECONDS,
-        ),
+        reads=_direct(plane_url, name="echoplane_reads"),
         relay=relay,
         ring=key_ring(master_key),
         clock=clock,
@@ -235,6 +228,15 @@ def _connecting(name: str, *, more: str = "") -> dict[str, Any]:
         f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c TimeZone=UTC {more}"
     )
     return {"options": options, "application_name": name, "connect_timeout": CONNECT_SECONDS}
+
+
+def _direct(url: str, *, name: str) -> Direct:
+    plain = database_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    return Direct(
+        make_conninfo(plain, **_connecting(name)),
+        connections_max=POOL_CONNECTIONS,
+        wait_seconds=POOL_WAIT_SECONDS,
+    )
 
 
 def _engine(url: str, *, name: str, more: str) -> AsyncEngine:

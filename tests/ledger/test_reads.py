@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 
+from contracts.errors import IntegrityFault
 from contracts.views import Generation
+from ledger import _found
 from ledger import resolve as reads
 from ledger._world import _BY_ID
 from tests.ledger.telling import DAY, Told, day, shown, since, span
@@ -128,3 +131,24 @@ async def test_request_of_a_pinned_view_names_its_generation(tell, db):
     pinned = await reads.pin_view(db, "acme", "v", await tell.view())
 
     assert pinned.request.generation == Generation(epoch=1, commit=1)
+
+
+async def test_a_changed_row_of_the_first_of_many_keys_is_refused_and_nothing_is_left_under_way(
+    tell, owner_engine, monkeypatch
+):
+    monkeypatch.setattr(_found, "KEYS_AT_ONCE", 1)
+    await tell(since("Lyon", day(1)), since("Oslo", day(1), entity="bob"))
+    view = await tell.view()
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        await conn.execute(sa.text("UPDATE claim SET stance = 'end' WHERE entity = 'ann'"))
+
+    async def read(conn, keys):
+        before = asyncio.all_tasks()
+        with pytest.raises(IntegrityFault):
+            await reads.resolve_many(conn, keys, view, [("ann", "home"), ("bob", "home")])
+        assert asyncio.all_tasks() == before
+        return await reads.resolve_many(conn, keys, view, [("bob", "home")])
+
+    [answer] = await tell.read(read)
+    assert answer.resolution.value == "Oslo"

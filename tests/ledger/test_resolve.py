@@ -386,23 +386,3 @@ async def test_many_keys_are_answered_in_the_order_asked(db, say, monkeypatch, a
         )
 
     assert [getattr(answer.resolution, "value", None) for answer in found] == ["Rex", "Lyon", "Rex", None]
-
-
-async def test_a_changed_row_of_the_first_of_many_keys_is_refused_and_nothing_is_left_under_way(
-    db, say, owner_engine, monkeypatch
-):
-    monkeypatch.setattr(_found, "KEYS_AT_ONCE", 1)
-    await say("ann", "Lyon")
-    await say("bob", "Oslo", key=("bob", "home"))
-    view = await pin(db, "acme", NEWEST, wait_ms=0)
-    async with owner_engine.begin() as conn:
-        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
-        await conn.execute(sa.text("UPDATE claim SET event_id = 'other' WHERE entity = 'ann'"))
-
-    async with db.snapshot("acme") as conn:
-        keys = await log.tenant_keys(db, "acme", conn)
-        before = asyncio.all_tasks()
-        with pytest.raises(IntegrityFault):
-            await resolve_many(conn, keys, view, [("ann", "home"), ("bob", "home")])
-        assert asyncio.all_tasks() == before
-        assert (await resolve(conn, keys, view, "bob", "home")).resolution.value == "Oslo"
