@@ -34,6 +34,7 @@ def read(text):
         ("As of 1 July 2009, how much did Norland's output change from Q3 2008 to Q4 2008?", "difference"),
         ("When was the output of Norland in the fourth quarter of 2008 first published?", "first_known"),
         ("When did Norland's output for Q4 2008 last change?", "known_since"),
+        ("Since when do we have the latest output of Norland for Q4 2008?", "known_since"),
         ("When was Norland output for Q4 2008 first reported as 7.5?", "known_as"),
         ("How many times has Norland's output for Q4 2008 been revised?", "times_revised"),
         ("What was the largest revision of Norland output for Q4 2008?", "largest_revision"),
