@@ -59,7 +59,8 @@ class ChatModel:
         self._sleep = sleep
         self._client = httpx.AsyncClient(
             headers={} if key is None else {"Authorization": f"Bearer {key}"},
-            timeout=httpx.Timeout(answer_seconds, connect=CONNECT_SECONDS),
+            # One deadline holds for all attempts together.
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
             # A key is not said to whomever the endpoint points at, and no proxy is asked that nobody set.
             follow_redirects=False,
             trust_env=False,
@@ -80,8 +81,6 @@ class ChatModel:
                     wait_seconds = BACKOFF_FIRST_SECONDS * 2 ** (attempts - 1)
                     try:
                         status, wanted_seconds, body = await self._post(prompt, attempts)
-                    except httpx.TimeoutException:
-                        failure = ModelFailure.TIMEOUT
                     except httpx.HTTPError:
                         failure = ModelFailure.UNREACHABLE
                     else:

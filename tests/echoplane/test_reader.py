@@ -132,7 +132,7 @@ async def test_one_deadline_holds_for_all_attempts():
     with stand_in(lambda *_: "Lyon", *(["hang"] * 3)) as (url, _):
         reading, _ = await read(url, seconds=0.3)
 
-    assert reading.failure == ModelFailure.TIMEOUT
+    assert (reading.failure, reading.attempts) == (ModelFailure.TIMEOUT, 1)
 
 
 async def test_a_reading_is_stored_with_its_question_and_counted(plane, discovery, client, home):
