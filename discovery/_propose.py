@@ -81,7 +81,8 @@ def weights_for(shortness: float) -> dict[str, float]:
     that answers "when" or "how many" has a time or a number in it, as any long message has. What
     the ledger has typed is worth nearly as much as a perfect match of words, since an extractor
     read it there, and what is claimed of others than those named is worth less. A part of a question
-    and what is like that which was found first add to what was found, and decide little alone.
+    and what is like that which was found first count among long messages: short lines drift from one
+    thing to the next, and the window of one holds both parts.
     Who speaks and when rank among what was found. Among long messages, which are
     those of an assistant mostly, the person's own are nearer to the fact.
     """
@@ -97,11 +98,11 @@ def weights_for(shortness: float) -> dict[str, float]:
         "stated": 0.25 * shortness,
         "surface": 0.3 * shortness,
         "graph": 0.5,
-        "parts": 0.3,
+        "parts": 0.35 * length,
         "session": 0.5 * shortness,
         "neighbours": 0.1 * shortness,
         "reply": 0.3 * shortness,
-        "second_hop": 0.2,
+        "second_hop": 0.25 * length,
     }
 
 
