@@ -290,7 +290,7 @@ def test_a_state_that_is_a_time_is_when_it_is():
     ],
 )
 def test_yes_is_said_of_what_stands_exactly_and_no_of_what_it_replaced(words, value, reason):
-    standing = member(3, "Lyon, France", superseded=[claim(1, "Boston")])
+    standing = member(3, "Lyon, France", superseded=[claim(1, "Boston"), claim(2, "Lyon")])
 
     z = derived("yes_no", found(rectangles(["Lyon, France"]), resolution=standing), words=words)
 
