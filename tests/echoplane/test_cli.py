@@ -197,21 +197,12 @@ def test_what_was_emitted_is_resolved_asked_replayed_and_verified(run, emit):
 
 def test_a_reader_that_fails_leaves_the_answer_and_exits_as_unavailable(run, emit, monkeypatch):
     emit("read", *TURNS)
-    question = ("ask", "Where does Ann live?", "--tenant", "read", "--valid-at", "2030-01-01T00:00:00Z")
-
-    code, _, error = run(*question, "--reader")
-    assert (code, error.details["field"]) == (2, "reader")
-    with stand_in(lambda *_: "Ghent [e2] [e99]", 403) as (url, _):
+    with stand_in(str, 403) as (url, _):
         monkeypatch.setenv("ECHOPLANE_READER_URL", url)
         monkeypatch.setenv("ECHOPLANE_READER_MODEL", MODEL)
-        failed = run(*question, "--reader")
-        read = run(*question, "--reader")
-
-    assert failed[0] == 4
-    answer = AskAnswer.model_validate_json(failed[1][0])
-    assert (answer.answer, answer.reading.failure) == ("Ghent", "rejected")
-    assert read[0] == 0
-    assert AskAnswer.model_validate_json(read[1][0]).reading.unknown_cites == ["e99"]
+        code, written, _ = run("ask", "Where does Ann live now?", "--tenant", "read", "--reader")
+    answer = AskAnswer.model_validate_json(written[0])
+    assert (code, answer.answer, answer.reading.failure) == (4, "Ghent", "rejected")
 
 
 def test_a_changed_claim_is_a_mismatch_and_exits_1(run, emit, data_dir):
