@@ -42,6 +42,11 @@ def root(word: str) -> str:
     return _SPELLING.get(stemmed, stemmed)
 
 
+def _folded(stemmed: str) -> str:
+    """Return a stem with irregular pasts and spellings folded: stemmed again it would be another."""
+    return root(stemmed) if stemmed in _IRREGULAR else _SPELLING.get(stemmed, stemmed)
+
+
 def _lexicon() -> tuple[tuple[str, Cue], ...]:
     return tuple(
         (entry.relation, frozenset(root(word) for word in cue)) for entry in RELATIONS for cue in entry.cues
@@ -84,7 +89,7 @@ def _matches(stems: frozenset[str], known: Mapping[str, frozenset[str]]) -> Iter
     yield from ((relation, cue) for relation, cue in _CUES if cue <= stems)
     for relation in sorted(known):
         # A listed relation is found by its cues; its name alone would match less exactly.
-        own = frozenset(root(word) for word in known[relation])
+        own = frozenset(_folded(word) for word in known[relation])
         if relation not in CARDINALITY_OF and own and own <= stems:
             yield relation, own
 
@@ -94,7 +99,7 @@ def _favorites(text: str, stems: frozenset[str], known: Mapping[str, frozenset[s
         return ()
     named = []
     for relation in sorted(known):
-        own = frozenset(_SPELLING.get(word, word) for word in known[relation])
+        own = frozenset(_folded(word) for word in known[relation])
         if relation.startswith(FAVORITE_PREFIX) and own <= stems | {"favorit"}:
             named.append(relation)
     if named:
