@@ -21,16 +21,17 @@ import pickle
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import sqlalchemy as sa
 import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+import contracts
 from discovery._index import TenantIndex
 from ledger import log
 
@@ -44,6 +45,9 @@ _PART_BYTES: Final = 64 * 1_048_576
 _SALT_BYTES: Final = 16
 _HEADER_BYTES_MAX: Final = 4_096
 _SUFFIX: Final = ".index"
+_PART_SUFFIX: Final = ".part"
+_BUILT_WITH: Final = ("numpy", "bm25s", "snowballstemmer")
+"""What arrays, terms and stems in a file are made by."""
 
 _log = structlog.get_logger(__name__)
 
@@ -73,6 +77,9 @@ class IndexCache:
         self._folder = folder
         self._build = _build_digest()
         self._saved_units: dict[Path, int] = {}
+        # What a kill left. One that another process is writing is lost with it, and is written later.
+        for path in folder.glob(f"*{_PART_SUFFIX}"):
+            path.unlink(missing_ok=True)
 
     def wants(self, tenant: str, model: str | None, index: TenantIndex) -> bool:
         """Return whether an index is large enough, and has grown enough since it was written."""
@@ -87,6 +94,10 @@ class IndexCache:
             NotFound: No such tenant.
             Unavailable: The database is down.
         """
+        if index.claims_position > index.position:
+            # Folded after the log was read: names of events that the file's key does not cover would outlive
+            # their erasure. The next reading takes these events in.
+            return False
         path, units = self._path(tenant, model), len(index)
         self._saved_units[path] = units
         # In one go: while it is written, nothing may be added to it.
@@ -144,19 +155,19 @@ class IndexCache:
         return Loaded(index, head.position)
 
     def drop(self, tenant: str) -> None:
-        """Delete the files of a tenant, of every model."""
-        for path in self._folder.glob(f"{_name(tenant)}-*{_SUFFIX}"):
+        """Delete the files of a tenant, of every model; one that is being written is not finished."""
+        for path in self._folder.glob(f"{_name(tenant)}-*"):
             self._saved_units.pop(path, None)
             path.unlink(missing_ok=True)
 
     def _path(self, tenant: str, model: str | None) -> Path:
-        # No name stands in a file's name: it may be a person's.
+        # A tenant's name may be a person's and hold any character. Who guesses it can find its file.
         return self._folder / f"{_name(tenant)}-{_name(model or '')[:16]}{_SUFFIX}"
 
     def _write(self, path: Path, header: bytes, cipher: AESGCM, written: bytes) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._make_room(len(written))
-        descriptor, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
+        descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=path.name, suffix=_PART_SUFFIX)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(len(header).to_bytes(4) + header)
@@ -225,8 +236,9 @@ def _name(text: str) -> str:
 
 
 def _build_digest() -> str:
-    # Arrays are written as these two write them.
-    digest = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
+    built_with = [sys.version, *map(version, _BUILT_WITH)]
+    digest = hashlib.sha256(" ".join(built_with).encode())
+    for folder in (Path(__file__).parent, *map(Path, contracts.__path__)):
+        for path in sorted(folder.glob("*.py")):
+            digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

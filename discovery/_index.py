@@ -53,6 +53,8 @@ class TenantIndex:
         """Events up to here were read."""
         self.events_held = 0
         """Events of these that were not erased when they were read."""
+        self.claims_position = 0
+        """Names of claims of events up to here were read, which may be further on."""
         self.last_commit = 0
         """The commit of the last of them."""
         self.complete_commit = 0
@@ -151,6 +153,7 @@ class TenantIndex:
     def add_claim(self, claim: Claim) -> None:
         """Add the next claim of its epoch."""
         self.book(claim.epoch).add(claim)
+        self.claims_position = max(self.claims_position, claim.position.event)
         self.names.add_claim(claim)
 
     def set_vectors(self, rows: Sequence[int], vectors: Vectors) -> None:

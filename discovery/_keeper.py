@@ -18,7 +18,7 @@ import numpy as np
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.errors import EchoplaneError, NotFound
+from contracts.errors import EchoplaneError, NotFound, Unavailable
 from contracts.events import Event, Kind
 from contracts.limits import APPEND_EVENTS_MAX, PAGE_EVENTS_MAX
 from discovery._cache import IndexCache
@@ -70,6 +70,7 @@ class Keeper:
         self.embedding = Embedding(db)
         self._memory_bytes_max = memory_bytes_max
         self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._loading: dict[str, asyncio.Task[None]] = {}
         self._work = asyncio.Event()
         self.use(embedder)
 
@@ -87,6 +88,7 @@ class Keeper:
         """
         self.embedding.use(embedder)
         self._held.clear()
+        self._loading.clear()
         self._work.set()
 
     def health(self) -> Health:
@@ -101,6 +103,8 @@ class Keeper:
 
     def close(self) -> None:
         """Let threads go; what they are doing is finished and thrown away."""
+        for loading in self._loading.values():
+            loading.cancel()
         for held in self._held.values():
             if held.reading is not None:
                 held.reading.cancel()
@@ -116,17 +120,20 @@ class Keeper:
 
         Raises:
             NotFound: No such tenant.
-            Unavailable: The database is down.
+            Unavailable: The database is down, or the tenant's file takes longer to read.
         """
-        held = await self._hold(tenant)
+        held = self._held.get(tenant)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_seconds):
+                held = await self._hold(tenant)
                 for _ in range(READS_MAX):
                     if held.index.complete_commit >= cut and not _lags(held.index, epoch, cut):
                         break
                     # Shielded: a question that gives up does not take the reading away from the next.
                     await asyncio.shield(self._read(tenant, held, epoch))
                     held = await self._hold(tenant)
+        if held is None:
+            raise Unavailable(part="discovery", reason="it is still reading the tenant's index")
         self._work.set()
         return held.index
 
@@ -153,14 +160,32 @@ class Keeper:
             self.forget(tenant)
 
     async def _hold(self, tenant: str) -> _Held:
-        held = self._held.get(tenant)
-        if held is None:
-            made = await self._begun(tenant)
-            # Another question may have made it in the meantime.
-            held = self._held.setdefault(tenant, made)
+        while (held := self._held.get(tenant)) is None:
+            # Shielded, one for all who ask: a file that takes long is read once, and to its end.
+            await asyncio.shield(self._load(tenant))
         self._held.move_to_end(tenant)
         self._shrink(keep=tenant)
         return held
+
+    def _load(self, tenant: str) -> asyncio.Task[None]:
+        task = self._loading.get(tenant)
+        if task is None:
+            task = self._loading[tenant] = asyncio.create_task(
+                self._begin_held(tenant), name=f"load {tenant}"
+            )
+            task.add_done_callback(_look_at)
+        return task
+
+    async def _begin_held(self, tenant: str) -> None:
+        task = asyncio.current_task()
+        try:
+            begun = await self._begun(tenant)
+            # Else it was forgotten, or another embedder taken into use: whoever waits begins anew.
+            if self._loading.get(tenant) is task:
+                self._held[tenant] = begun
+        finally:
+            if self._loading.get(tenant) is task:
+                del self._loading[tenant]
 
     async def _begun(self, tenant: str) -> _Held:
         """Return an index as its file has it, else an empty one."""
@@ -285,6 +310,7 @@ class Keeper:
         """Drop a tenant, also from its file; the next question reads it anew."""
         if self._cache is not None:
             self._cache.drop(tenant)
+        self._loading.pop(tenant, None)
         held = self._held.pop(tenant, None)
         if held is not None and held.reading is not None:
             held.reading.cancel()

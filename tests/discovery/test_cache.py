@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 
+from contracts.errors import Unavailable
 from discovery import _cache
 from discovery._cache import IndexCache
 from discovery._index import TenantIndex
+from discovery._keeper import Keeper
 from tests.discovery.test_erase_index import SECRET, Erasing, say_erased
 from tests.discovery.test_keeper import TALK, Kept, until_embedded
 from tests.discovery.values import WordEmbedder, emit, found, project, timeless, turn
@@ -84,6 +86,73 @@ async def test_an_index_that_an_erasure_overtook_is_not_written(db, owner_engine
         assert not await IndexCache(folder).save(db, "acme", None, index)
 
     assert not folder.exists()
+
+
+async def test_a_name_from_a_claim_past_what_was_read_of_the_log_is_in_no_file(db, folder):
+    cache = IndexCache(folder)
+    await emit(db, *TALK[:3])
+    async with Kept(db, None) as running:
+        await running.ask("lamp", await project(db))
+        held = running.keeper._held["acme"]
+        # Appended and folded between the last page of the log and the claims.
+        await emit(db, turn("Moved!", claims=[{"entity": SECRET, "relation": "at", "value": "Lyon"}]))
+        await project(db)
+        await running.keeper._read_claims("acme", held.index, 1)
+        assert any(SECRET in names for names in held.index.names.at(4).entities.values())
+
+        assert not await cache.save(db, "acme", None, held.index)
+        assert not folder.exists()
+        await running.ask("lamp", 4)
+        assert await cache.save(db, "acme", None, held.index)
+
+
+async def test_a_file_is_read_once_for_all_who_ask_and_to_its_end_after_they_gave_up(
+    db, folder, read_from_log
+):
+    class Slow(IndexCache):
+        async def load(self, *named):
+            loads.append(named)
+            await opened.wait()
+            return await super().load(*named)
+
+    await emit(db, *TALK[:3])
+    await kept(db, folder, await project(db), 3)
+    read_from_log.clear()
+    loads, opened = [], asyncio.Event()
+    keeper = Keeper(db, embedder=WordEmbedder(), cache=Slow(folder))
+    try:
+        asked = [keeper.ready("acme", cut=3, epoch=None, wait_seconds=0.05) for _ in range(4)]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(answer) for answer in answers] == [Unavailable] * 4
+        opened.set()
+        index = await keeper.ready("acme", cut=3, epoch=None, wait_seconds=60)
+    finally:
+        keeper.close()
+
+    assert (len(loads), len(index), len(read_from_log)) == (1, 3, 0)
+
+
+async def test_what_a_kill_left_of_a_file_goes_at_the_start_and_with_its_tenant(db, folder):
+    folder.mkdir()
+    cache = IndexCache(folder)
+    path = cache._path("acme", None)
+    left = path.with_name(f"{path.name}x1.part")
+    left.touch()
+    cache.drop("acme")
+    assert not left.exists()
+
+    left.touch()
+    IndexCache(folder)
+    assert not left.exists()
+
+
+def test_another_build_is_another_word_list_or_stemmer_too(monkeypatch):
+    digests = [_cache._build_digest()]
+    for changed in _cache._BUILT_WITH:
+        monkeypatch.setattr(_cache, "version", lambda name, changed=changed: "0" if name == changed else "1")
+        digests.append(_cache._build_digest())
+
+    assert len(set(digests)) == 1 + len(_cache._BUILT_WITH)
 
 
 async def test_the_file_goes_when_the_erasure_is_seen(db, owner_engine, folder):
