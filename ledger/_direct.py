@@ -45,13 +45,14 @@ class Direct:
         self._wait_seconds = wait_seconds
         self._places = asyncio.Semaphore(connections_max)
         self._held: list[_Held] = []
+        self._closed = False
 
     async def rows(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
         """
         Return what a query returns: in one round trip, of one instant.
 
         Raises:
-            Unavailable: All connections are in use.
+            Unavailable: All connections are in use, or closed.
             psycopg.Error: What the server said, or that it is not there.
         """
         await self._place()
@@ -65,7 +66,8 @@ class Direct:
             self._places.release()
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; one that is reading closes after that."""
+        self._closed = True
         while self._held:
             await self._held.pop().driver.close()
 
@@ -80,6 +82,8 @@ class Direct:
             raise Unavailable(part="database", reason="all connections are in use") from error
 
     async def _taken(self) -> Driver:
+        if self._closed:
+            raise Unavailable(part="database", reason="its connections are closed")
         while self._held:
             held = self._held.pop()
             if time.monotonic() - held.returned_at_seconds < IDLE_SECONDS_MAX:
@@ -89,12 +93,16 @@ class Direct:
                 await held.driver.execute("")
             except psycopg.Error:
                 await held.driver.close()
+            except BaseException:
+                # Whoever asked has gone, and nobody holds it any more.
+                await held.driver.close()
+                raise
             else:
                 return held.driver
         return await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
 
     async def _give_back(self, driver: Driver) -> None:
-        if driver.pgconn.transaction_status == TransactionStatus.IDLE:
+        if driver.pgconn.transaction_status == TransactionStatus.IDLE and not self._closed:
             self._held.append(_Held(driver=driver, returned_at_seconds=time.monotonic()))
         else:
             await driver.close()

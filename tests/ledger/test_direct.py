@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from contracts.errors import Unavailable
+from ledger import _direct
 from ledger._direct import Direct
 
 
@@ -40,3 +41,45 @@ async def test_a_connection_with_something_open_is_not_given_out_again(direct):
     [[other]] = await direct.rows("SELECT pg_backend_pid()", {})
 
     assert (again == first, other == first) == (True, False)
+
+
+async def test_who_is_cancelled_while_a_connection_is_asked_whether_it_stands_leaves_none_open(
+    direct, monkeypatch
+):
+    await direct.rows("SELECT 1", {})
+    monkeypatch.setattr(_direct, "IDLE_SECONDS_MAX", 0.0)
+    [held] = direct._held
+    asked = asyncio.Event()
+
+    async def no_answer(_):
+        asked.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(held.driver, "execute", no_answer)
+    reading = asyncio.create_task(direct.rows("SELECT 1", {}))
+    await asked.wait()
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+    assert held.driver.closed
+
+
+async def test_a_read_under_way_at_the_end_keeps_no_connection(direct, monkeypatch):
+    given = []
+    give_back = Direct._give_back
+
+    async def spied(self, driver):
+        given.append(driver)
+        await give_back(self, driver)
+
+    monkeypatch.setattr(Direct, "_give_back", spied)
+    reading = asyncio.create_task(direct.rows("SELECT pg_sleep(0.2)", {}))
+    while direct._places._value:
+        await asyncio.sleep(0)
+    await direct.close()
+    await reading
+
+    assert given[0].closed
+    with pytest.raises(Unavailable, match="closed"):
+        await direct.rows("SELECT 1", {})
