@@ -182,6 +182,8 @@ ENDPOINT_TEXT_CHARACTERS_MAX: Final = 8_000
 """Characters of a text that are sent to it; what is past them is not seen."""
 ENDPOINT_ATTEMPTS_MAX: Final = 4
 """Times that it is asked the same when it is busy or gone."""
+ENDPOINT_SECONDS_MAX: Final = 60.0
+"""For one request to it, over all attempts, the waits between them and all parts of their answers."""
 ENDPOINT_ANSWER_BYTES_MAX: Final = 33_554_432
 """Bytes of one answer of it."""
 

@@ -65,9 +65,10 @@ class Embedding:
         self._embedder = embedder
 
     def close(self) -> None:
-        """Let threads go; what they are doing is finished and thrown away."""
+        """Let threads go, without waiting; what they are doing is finished and thrown away."""
         for thread in (self._unit_thread, self._question_thread):
-            thread.shutdown(wait=True, cancel_futures=True)
+            # An endpoint may keep one for a minute.
+            thread.shutdown(wait=False, cancel_futures=True)
 
     async def questions(self, texts: Sequence[str]) -> Vectors | None:
         """

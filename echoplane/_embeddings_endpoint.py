@@ -22,6 +22,7 @@ from contracts.limits import (
     ENDPOINT_ANSWER_BYTES_MAX,
     ENDPOINT_ATTEMPTS_MAX,
     ENDPOINT_BATCH_TEXTS_MAX,
+    ENDPOINT_SECONDS_MAX,
     ENDPOINT_TEXT_CHARACTERS_MAX,
 )
 from discovery import Vectors
@@ -72,10 +73,10 @@ class EndpointEmbedder:
     ) -> None:
         self._url = f"{base_url.rstrip('/')}/embeddings"
         self._model = model
+        self._answer_seconds = answer_seconds
         self._sleep = sleep
         self._client = httpx.Client(
             headers={} if key is None else {"Authorization": f"Bearer {key}"},
-            timeout=httpx.Timeout(answer_seconds, connect=CONNECT_SECONDS),
             # A key is not said to whomever the endpoint points at, and no proxy is asked that nobody set.
             follow_redirects=False,
             trust_env=False,
@@ -117,10 +118,11 @@ class EndpointEmbedder:
     def _ask(self, texts: list[str]) -> Vectors | None:
         """Return the vectors of texts; None where one of them is refused."""
         reason = ""
+        until = time.monotonic() + ENDPOINT_SECONDS_MAX
         for attempt in range(ENDPOINT_ATTEMPTS_MAX):
             wait_seconds = min(BACKOFF_MAX_SECONDS, BACKOFF_FIRST_SECONDS * 2**attempt)
             try:
-                status, wanted_seconds, body = self._post(texts)
+                status, wanted_seconds, body = self._post(texts, until)
             except httpx.HTTPError as error:
                 reason = f"cannot be reached ({type(error).__name__})"
             else:
@@ -132,25 +134,33 @@ class EndpointEmbedder:
                 if status not in _PASSES:
                     break
                 wait_seconds = min(BACKOFF_MAX_SECONDS, max(wait_seconds, wanted_seconds))
+            if time.monotonic() + wait_seconds >= until:
+                reason += f", and takes over {ENDPOINT_SECONDS_MAX:g} s"
+                break
             if attempt + 1 < ENDPOINT_ATTEMPTS_MAX:
                 self._sleep(wait_seconds)
         raise Unavailable(part="embedder", reason=f"the embeddings endpoint {reason}")
 
-    def _post(self, texts: list[str]) -> tuple[int, float, bytes]:
+    def _post(self, texts: list[str], until: float) -> tuple[int, float, bytes]:
         question = {"model": self._model, "input": texts, "encoding_format": "float"}
-        with self._client.stream("POST", self._url, json=question) as answer:
+        # This is for one read, of which an answer may take many.
+        read_seconds = min(self._answer_seconds, max(0.001, until - time.monotonic()))
+        timeout = httpx.Timeout(read_seconds, connect=min(CONNECT_SECONDS, read_seconds))
+        with self._client.stream("POST", self._url, json=question, timeout=timeout) as answer:
             body = b""
             for part in answer.iter_bytes():
                 body += part
                 if len(body) > ENDPOINT_ANSWER_BYTES_MAX:
                     raise Unavailable(part="embedder", reason="the embeddings endpoint answers without end")
+                if time.monotonic() >= until:
+                    raise httpx.ReadTimeout("its parts take too long together")
             return answer.status_code, _seconds(answer.headers.get("Retry-After")), body
 
     def _vectors(self, body: bytes, count: int) -> Vectors:
         try:
             placed = {int(row["index"]): row["embedding"] for row in json.loads(body)["data"]}
             found = np.array([placed[place] for place in range(count)], dtype=np.float64).reshape(count, -1)
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise Unavailable(
                 part="embedder", reason="the answer of the embeddings endpoint cannot be read"
             ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -27,6 +27,15 @@ def answer(texts, dimensions: int = 6) -> bytes:
     rows = [{"index": at, "embedding": vector_of(text, dimensions)} for at, text in enumerate(texts)]
     # In any order: the index says which is whose.
     return json.dumps({"object": "list", "data": rows[::-1], "model": "m"}).encode()
+
+
+def drip(handler, ended):
+    """Answer a byte at a time, without end."""
+    handler.send_response(200)
+    handler.end_headers()
+    with suppress(OSError):
+        while not ended.wait(0.02):
+            handler.wfile.write(b" ")
 
 
 @contextmanager
@@ -54,6 +63,9 @@ def endpoint(*behaviours, after=GOOD):
                     status = 400
                 case bytes():
                     body = behaviour
+                case "drips":
+                    drip(self, hang)
+                    return
                 case "other length":
                     body = answer(given["input"], 5)
             self.send_response(status)
@@ -100,7 +112,8 @@ def test_texts_come_back_in_order_at_length_one_in_batches_with_the_key(monkeypa
 def test_what_passes_by_itself_is_tried_again_with_longer_waits(trouble):
     waits: list[float] = []
     with endpoint(GOOD, trouble, trouble) as (url, _):
-        vectors = embedder(url, waits, answer_seconds=0.3).embed(["hello"])
+        # Only what hangs is waited for.
+        vectors = embedder(url, waits, answer_seconds=2 if trouble == "hang" else 20).embed(["hello"])
 
     assert np.linalg.norm(vectors[0]) == pytest.approx(1)
     assert len(waits) == 2
@@ -144,6 +157,7 @@ NONSENSE = [
     b'{"data": [{"index": 0, "embedding": [NaN, 0, 0, 0, 0, 0]}]}',
     b'{"data": [{"index": 0, "embedding": [0, 0, 0, 0, 0, 0]}]}',
     b'{"data": [{"index": 0, "embedding": [1e400, 0, 0, 0, 0, 0]}]}',
+    b"[" * 200_000,
 ]
 
 
@@ -170,6 +184,19 @@ def test_an_answer_without_end_is_cut_off(monkeypatch):
         made = embedder(url)
         with pytest.raises(Unavailable, match="without end"):
             made.embed(["hello"])
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"), [("drips", "ReadTimeout"), ("hang", "ReadTimeout"), (503, "503")]
+)
+def test_all_attempts_and_all_parts_of_an_answer_together_have_a_deadline(trouble, reason, monkeypatch):
+    with endpoint(GOOD, after=trouble) as (url, asked):
+        made = embedder(url)
+        monkeypatch.setattr("echoplane._embeddings_endpoint.ENDPOINT_SECONDS_MAX", 0.4)
+        with pytest.raises(Unavailable, match=f"{reason}.*over 0.4 s"):
+            made.embed(["hello"])
+
+    assert len(asked) == 2
 
 
 def test_nobody_there_is_unavailable():
