@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from contracts.relations import RelationContract
 from contracts.values import NotOfType, read_number
 
 _DAYS_OF_WEEK = 7
 _MONTHS_OF_YEAR = 12
+_GROUPED: Final = re.compile(r"-?[1-9][0-9]{0,2}(?:,[0-9]{3}(?:,[0-9]{3})+(?:\.[0-9]+)?|,[0-9]{3}\.[0-9]+)")
+"""Commas that can only part thousands. `3,500` is 3500 to some and 3.5 to others, and is none."""
 
 
 def number_of(value: Any, contract: RelationContract) -> Fraction | None:  # noqa: ANN401 -- values are any JSON
-    """Return a value as a number of the relation's unit; None where it is none, or is in another unit."""
-    if isinstance(value, str):
-        value = value.rstrip(".,").replace(",", "")
+    """
+    Return a value as a number of the relation's unit.
+
+    None where it is none, is in another unit, or where a comma in it may be meant in more than one way.
+    """
+    if isinstance(value, str) and "," in value:
+        if _GROUPED.fullmatch(value) is None:
+            return None
+        value = value.replace(",", "")
     try:
         said = read_number(value)
     except NotOfType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -111,20 +112,31 @@ def _first_known(_: Task, found: Sequence[Found]) -> Derivation:
 
 def _known_since(task: Task, found: Sequence[Found]) -> Derivation:
     (one,) = found
-    steps = steps_of(one)
+    steps = _steps_asked(task, one)
     last = steps[-1]
-    if task.value is not None and number_of(task.value, one.resolution.contract) != number_in(
-        one, last.value
-    ):
+    if task.value is not None and _number_asked(task, one) != number_in(one, last.value):
         raise unclear("not_the_value")
     return Derived(value=format_instant(last.since), groups=groups_of(steps[-2:]))
 
 
-def _known_as(task: Task, found: Sequence[Found]) -> Derivation:
-    (one,) = found
-    asked = number_of(task.value, one.resolution.contract)
+def _steps_asked(task: Task, found: Found) -> list[Step]:
+    """Return all values; of what was never revised there is no last revision to be asked about."""
+    steps = steps_of(found)
+    if task.revised and len(steps) == 1:
+        raise missing("never_revised", steps[0].claims)
+    return steps
+
+
+def _number_asked(task: Task, found: Found) -> Fraction:
+    asked = number_of(task.value, found.resolution.contract)
     if asked is None:
         raise unclear("not_a_number")
+    return asked
+
+
+def _known_as(task: Task, found: Sequence[Found]) -> Derivation:
+    (one,) = found
+    asked = _number_asked(task, one)
     steps = [step for step in steps_of(one) if number_in(one, step.value) == asked]
     if not steps:
         raise missing("never_known")
@@ -148,15 +160,14 @@ def _largest_revision(_: Task, found: Sequence[Found]) -> Derivation:
         (number_in(one, after.value) - number_in(one, before.value), before, after)
         for before, after in pairwise(steps)
     ]
-    # Of several as large, the first.
-    change, before, after = max(revisions, key=lambda revision: abs(revision[0]))
-    value = {
-        "change": shown_as(one, change),
-        "from": with_unit(before.value, one.resolution.contract),
-        "to": with_unit(after.value, one.resolution.contract),
-        "known_at": format_instant(after.since),
-    }
-    return Derived(value=value, groups=groups_of(steps))
+    size = max(abs(change) for change, _, _ in revisions)
+    largest = [
+        {"change": shown_as(one, change), **_change(one, before, after)}
+        for change, before, after in revisions
+        if abs(change) == size
+    ]
+    # None of several as large is the largest: all are.
+    return Derived(value=largest[0] if len(largest) == 1 else largest, groups=groups_of(steps))
 
 
 def _total_revision(_: Task, found: Sequence[Found]) -> Derivation:
@@ -168,7 +179,7 @@ def _total_revision(_: Task, found: Sequence[Found]) -> Derivation:
 
 def _elapsed(task: Task, found: Sequence[Found]) -> Derivation:
     (one,) = found
-    steps = steps_of(one)
+    steps = _steps_asked(task, one)
     value = elapsed(steps[0].since, steps[-1].since, unit=task.unit)
     return Derived(value=value, groups=groups_of([steps[0], steps[-1]]))
 
@@ -226,6 +237,9 @@ def _change(found: Found, before: Step | None, after: Step) -> dict[str, Any]:
 def _order(_: Task, found: Sequence[Found]) -> Derivation:
     firsts = [(steps_of(one)[0], one.subject) for one in found]
     ordered = sorted(firsts, key=lambda first: first[0].since)
+    if any(one.since == other.since for (one, _), (other, _) in pairwise(ordered)):
+        # Neither was first.
+        raise unclear("several_times")
     value = [
         {
             "entity": subject.entity,

@@ -126,8 +126,8 @@ what <BE> the (?:earliest|first) (?:date|day|time)(?: (?:on|at) which| when| tha
 since when (?:have|do|did|had) <WE> (?:<BELIEVED>|<BELIEVE>|had|have) <NEWEST>
 <WHEN> (?:was|were) <NEWEST> <SAID>
 since when has <FIGURE> (?:stood at|been|had|held) <N>
-<WHEN> did <FIGURE> (?:last change|change last|last get <REVISED>)
-<WHEN> (?:was|were) <FIGURE> (?:last|most recently) <REVISED>
+<WHEN> did <FIGURE> (?P<revised>last change|change last|last get <REVISED>)
+<WHEN> (?:was|were) <FIGURE> (?P<revised>(?:last|most recently) <REVISED>)
 """,
     "times_revised": r"""
 how (?:often|frequently|many times) (?:was|were|has|have) <PLAIN> (?:been )?<REVISED>(?: so far| until
@@ -159,15 +159,16 @@ how much (?:higher|lower|higher or lower|more|less|more or less) (?:is|are) <FIG
 """,
     "elapsed": r"""
 how (?:many <UNITS>|much time|long) (?:passed|went by|lie|lies|lay|elapsed|was|were there) between the
- first (?:publication|release|<NOUN>) (?:of|for) S0 and (?:its|the) <LAST> (?:<REVISION>|<NOUN>|one)
+ first (?:publication|release|<NOUN>) (?:of|for) S0 and (?:its|the) <LAST>
+ (?:(?P<revised><REVISION>)|<NOUN>|one)
 how (?:many <UNITS>|much time|long) (?:passed|went by|lie|lies|lay|elapsed|was|were there) between the
  first and the <LAST> <NOUN> (?:of|for|on) S0
 how (?:many <UNITS>|long) did it take from the first <NOUN> (?:for|of|on) S0 to the <LAST>
  (?:one|<NOUN>)
 how (?:many <UNITS>|much time|long) (?:passed|went by|elapsed) between (?:our )?first
- (?:learning|hearing|knowing|publishing)(?: of| about)? S0 and its <LAST> <REVISION>
-how (?:many <UNITS>|long) after (?:it|they) (?:was|were) first <PUBLISHED> (?:was|were) S0 (?:last|most
- recently) <REVISED>
+ (?:learning|hearing|knowing|publishing)(?: of| about)? S0 and its <LAST> (?P<revised><REVISION>)
+how (?:many <UNITS>|long) after (?:it|they) (?:was|were) first <PUBLISHED> (?:was|were) S0
+ (?P<revised>(?:last|most recently) <REVISED>)
 """,
     "values_count": r"""
 how many (?:different|distinct) <NOUNS> (?:have been|were|are) (?:ever )?<SAID> for S0(?: so far)?

@@ -75,7 +75,7 @@ class Task:
     `known` is the time of the ledger's own clock that the question goes back to. `between` are two
     such times that are compared. `value` is a number that the question names, `words` a value in
     words, `unit` the unit of a duration. `first` says that of several times the first is asked for,
-    `number` that only a number is an answer.
+    `number` that only a number is an answer, `revised` that there must be a revision to speak of.
     """
 
     form: Form
@@ -87,6 +87,7 @@ class Task:
     unit: str | None
     first: bool
     number: bool
+    revised: bool
 
 
 def read_task(question: Question, plan: Plan, keys: Sequence[tuple[str, str]]) -> Task | None:
@@ -195,6 +196,7 @@ class _Asked:
             unit=_group(match, "unit"),
             first=_group(match, "first") is not None,
             number=_group(match, "number") is not None,
+            revised=_group(match, "revised") is not None,
         )
 
     def _bounds(self, slot: str | None) -> Bounds | None:

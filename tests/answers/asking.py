@@ -18,6 +18,8 @@ UNSEEN: Final = json.loads((DATA / "wordings_revisions.json").read_text(encoding
 OURS: Final = json.loads((DATA / "wordings_revisions_ours.json").read_text(encoding="utf-8"))
 OPERATIONS: Final = tuple(UNSEEN["operations"])
 MISSING: Final = "missing"
+_LAST_REVISION: Final = re.compile(r"\b(?:last|most recent(?:ly)?) (?:revis|change)")
+"""What asks for a revision, and not for a figure, has no answer of what was never revised."""
 _ORDINALS: Final = ("first", "second", "third", "fourth")
 
 
@@ -227,7 +229,7 @@ _MADE: Final[Mapping[str, Callable[[Table, list[Any], random.Random], Made]]] = 
     "times_revised": _of(lambda _, cell: len(cell.steps) - 1),
     "largest_revision": _of(_largest),
     "difference": _difference,
-    "since_when": _of(lambda _, cell: instant(cell.steps[-1][0])),
+    "since_when": _of(lambda _, cell: (instant(cell.steps[-1][0]), len(cell.steps) > 1)),
     "who_said": _of(lambda table, _: [table.source]),
     "what_changed": _what_changed,
     "yes_no": _yes_no,
@@ -244,7 +246,11 @@ def _of_wording(operation: str, text: str, truth: Any) -> Any:
     """Return the form of a truth that a wording asks for."""
     if operation == "order":
         return truth[1] if re.match(r"(Did|Was)\b", text) else truth[0]
+    if operation == "since_when":
+        return MISSING if _LAST_REVISION.search(text) and not truth[1] else truth[0]
     if operation == "elapsed":
+        if _LAST_REVISION.search(text) and not truth["days"]:
+            return MISSING
         unit = re.match(r"How many (\w+)", text)
         return truth[unit[1]] if unit else {"days": truth["days"]}
     return truth

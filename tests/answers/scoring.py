@@ -42,6 +42,8 @@ def _same(asked: Asked, value: Any) -> bool:
     match asked.operation, value:
         case "largest_revision", {"change": change}:
             return bool(abs(change) == abs(asked.truth["change"]))
+        case "largest_revision", [_, _, *_]:
+            return all(abs(each["change"]) == abs(asked.truth["change"]) for each in value)
         case "who_said", {"among": sources}:
             return bool(sources) and set(sources) <= set(asked.truth)
         case "order", [*items]:

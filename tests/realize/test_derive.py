@@ -74,6 +74,7 @@ def task(form, **fields):
         "unit": None,
         "first": False,
         "number": False,
+        "revised": False,
     }
     subject = Subject(entity="Ann", relation="lives_in", period=PERIOD)
     return Task(form=Form(form), subjects=(subject,), **(own | fields))
@@ -257,6 +258,32 @@ def test_a_value_believed_twice_has_no_one_time_unless_the_first_is_asked_for():
     assert derived("known_as", twice, value="1").reason == "several_times"
     assert derived("known_as", twice, value="1", first=True).value == "2009-01-01T00:00:00Z"
     assert derived("known_as", twice, value="3").reason == "never_known"
+
+
+def test_what_was_never_revised_has_no_last_revision():
+    once = found(rectangles([7.3, 7.3]))
+
+    for form, value in (("known_since", "2009-01-01T00:00:00Z"), ("elapsed", {"days": 0})):
+        z = derived(form, once, revised=True)
+
+        assert (z.reason, z.is_missing) == ("never_revised", True)
+        assert {one.position.event for one in claims_of(z)} == {1, 2}
+        assert derived(form, once).value == value
+        assert isinstance(derived(form, revised=True), Derived)
+
+
+def test_what_was_known_at_once_has_no_order():
+    assert derived("order", found(), other(place=0)).reason == "several_times"
+    assert derived("before", found(), other(place=0)).value is False
+
+
+def test_of_revisions_as_large_as_each_other_none_is_the_largest():
+    z = derived("largest_revision", found(rectangles([0.3, 0.1, 0.2, 0.4])))
+
+    assert z.value == [
+        {"change": -0.2, "from": 0.3, "to": 0.1, "known_at": "2009-04-11T00:00:00Z"},
+        {"change": 0.2, "from": 0.2, "to": 0.4, "known_at": "2009-10-28T00:00:00Z"},
+    ]
 
 
 def test_who_says_it_is_everybody_whose_claim_carries_it():

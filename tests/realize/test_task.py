@@ -58,6 +58,33 @@ def test_what_is_asked_is_read_whole(text, form):
     assert task.form == form
 
 
+@pytest.mark.parametrize(
+    ("text", "revised"),
+    [
+        ("When was Norland output for Q4 2008 last revised?", True),
+        ("When was Norland output for Q4 2008 most recently corrected?", True),
+        ("When did Norland output for Q4 2008 last change?", True),
+        ("When was the latest Norland output for Q4 2008 published?", False),
+        ("Since when do we have the latest output of Norland for Q4 2008?", False),
+        ("How long after it was first published was Norland output for Q4 2008 last revised?", True),
+        (
+            "How many days lie between the first release of Norland output for Q4 2008 and its last change?",
+            True,
+        ),
+        (
+            "How many days lie between the first release of Norland output for Q4 2008 and the last figure?",
+            False,
+        ),
+        ("How long passed between first learning Norland output for Q4 2008 and its last change?", True),
+    ],
+)
+def test_a_last_revision_is_told_from_a_latest_figure(text, revised):
+    task = read(text)
+
+    assert task is not None
+    assert task.revised is revised
+
+
 def test_times_are_told_apart_when_it_held_and_when_it_was_known():
     task = read("As known on 1 July 2009, what was Norland output for Q4 2008?")
 
