@@ -39,7 +39,7 @@ async def if_retracted(
     takes, the tenant's appends wait.
 
     Args:
-        path_on: Returns the query path over a database: it is asked over the one that is supposed, too.
+        path_on: Returns the query path over a database: it is asked over the one that is supposed.
 
     Raises:
         NotFound: No such tenant or event.
@@ -47,11 +47,11 @@ async def if_retracted(
         Poisoned: Nor will it be.
         IntegrityFault: Something read does not match what covers it.
     """
+    # What cannot be had is found, and what is not folded yet waited for, before others have to wait.
     view = await pin(db, tenant, _NEWEST, wait_ms=wait_ms)
     async with db.snapshot(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
-        wanted = await keys_of_event(conn, keys, epoch=view.epoch, event_id=event_id)
-        before = await resolve_many(conn, keys, view, wanted)
+        await keys_of_event(conn, keys, epoch=view.epoch, event_id=event_id)
     used = await list_trails(
         db,
         tenant,
@@ -60,20 +60,27 @@ async def if_retracted(
         wanted=TrailsWanted(event_id=event_id),
     )
     trails = await _trails(db, tenant, used[:SUPPOSED_TRAILS_MAX])
-    answers = [await _again(path_on(db), tenant, trail, view) for _, trail in trails]
     async with supposing(db, tenant, [_retraction(event_id)]) as (supposed, commit):
         while (await fold(supposed, tenant, projector, events_max=FOLD_EVENTS_MAX)).commit < commit:
             continue
-        after_view = replace(view, cut=commit)
+        with_it = await pin(supposed, tenant, replace(_NEWEST, min_commit=commit), wait_ms=0)
+        # Both sides are read here, a commit apart: nothing that others append lies between them.
+        without = replace(with_it, cut=commit - 1)
         async with supposed.snapshot(tenant) as conn:
-            after = await resolve_many(conn, keys, after_view, wanted)
-        supposed_answers = [await _again(path_on(supposed), tenant, trail, after_view) for _, trail in trails]
+            wanted = await keys_of_event(conn, keys, epoch=with_it.epoch, event_id=event_id)
+            before = await resolve_many(conn, keys, without, wanted)
+            after = await resolve_many(conn, keys, with_it, wanted)
+        path = path_on(supposed)
+        answers = [
+            (await _again(path, tenant, trail, without), await _again(path, tenant, trail, with_it))
+            for _, trail in trails
+        ]
     return Retraction(
         event_id=event_id,
         keys=_changed(before, after),
         answers=tuple(
             _answer_change(header, one, other)
-            for (header, _), one, other in zip(trails, answers, supposed_answers, strict=True)
+            for (header, _), (one, other) in zip(trails, answers, strict=True)
         ),
         erased_count=len(used[:SUPPOSED_TRAILS_MAX]) - len(trails),
         next_number=used[SUPPOSED_TRAILS_MAX - 1].number if len(used) > SUPPOSED_TRAILS_MAX else None,

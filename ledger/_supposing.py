@@ -7,10 +7,10 @@ long as it lasts every other append of the tenant waits, so it is bounded.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NoReturn
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -21,6 +21,8 @@ from ledger import _tables
 from ledger._append import append_commands_within
 from ledger._claims import NO_KEY, claim_of
 from ledger._database import Database
+from ledger._direct import fetched
+from ledger._driver_errors import translated
 from ledger._keys import TenantKeys
 from ledger._tenants import tenant_keys
 
@@ -43,6 +45,16 @@ class Supposed(Database):
         """Yield the transaction: nobody else can append meanwhile, so all in it is of one instant."""
         assert tenant == self.tenant_alone, "what is supposed is supposed of one tenant"
         yield self.conn
+
+    async def rows(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
+        """Return what a query returns in the transaction, which shows the rows of its tenant alone."""
+        with translated():
+            driver: Any = (await self.conn.get_raw_connection()).driver_connection
+            return await fetched(driver, statement, parameters)
+
+    def across_tenants(self) -> NoReturn:
+        """Refuse: what is supposed is supposed of one tenant."""
+        raise AssertionError("what is supposed is supposed of one tenant")
 
 
 @asynccontextmanager
