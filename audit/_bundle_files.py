@@ -111,6 +111,16 @@ def salvage(path: Path, model: type[Model]) -> tuple[list[Model], list[Lost]]:
         raw = path.read_bytes()
     except OSError as error:
         raise BadRequest(field=path.name, reason=f"cannot be read: {error.strerror}") from error
+    return records_of(raw, model, name=path.name)
+
+
+def records_of(raw: bytes, model: type[Model], *, name: str) -> tuple[list[Model], list[Lost]]:
+    """
+    Read every whole record of a file's bytes, and what could not be read; see `salvage`.
+
+    Raises:
+        LimitExceeded: It has more lines than a bundle may have, or a longer one.
+    """
     lines = raw.split(b"\n")
     # What follows the last line end was cut off, unless it is nothing.
     whole, cut = lines[:-1], lines[-1]
@@ -124,7 +134,7 @@ def salvage(path: Path, model: type[Model]) -> tuple[list[Model], list[Lost]]:
         # Without its end a line may be a record by chance, and another one than was meant.
         record = _record(line, model) if number <= len(whole) else None
         if record is None:
-            lost.append(Lost(file=path.name, line=number, raw_hex=line.hex()))
+            lost.append(Lost(file=name, line=number, raw_hex=line.hex()))
         else:
             kept.append(record)
     return kept, lost

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from audit._bundle_files import address_of, canonical, read_lines, write_whole
+from audit._bundle_files import address_of, canonical, records_of, write_whole
 from contracts.artifacts import Sha256
 from contracts.errors import BadRequest, RunRefused
 from contracts.gates import FIRST, Entry, EntryKind, Gate, Outcome
@@ -49,13 +49,17 @@ class GateRegister:
         self.entries = self._read()
 
     def _read(self) -> list[Entry]:
-        path = self.folder / _REGISTER
-        try:
-            entries = read_lines(path, Entry) if path.exists() else []
-        except BadRequest as error:
-            raise RunRefused(what=f"the register, {error.field}", reason=error.reason) from error
+        entries, lost = records_of(self._whole_lines(), Entry, name=_REGISTER)
+        if lost:
+            raise RunRefused(what=f"the register, line {lost[0].line}", reason="not such a record")
         _check_chain(entries)
         return entries
+
+    def _whole_lines(self) -> bytes:
+        """Return the file up to its last line end: what follows was cut off while it was written."""
+        path = self.folder / _REGISTER
+        raw = path.read_bytes() if path.exists() else b""
+        return raw[: raw.rfind(b"\n") + 1]
 
     def of(self, name: str) -> list[Entry]:
         """Return what happened to a gate, in order; nothing where it was never registered."""
@@ -82,6 +86,9 @@ class GateRegister:
             # Gates may be run side by side: what another has written meanwhile comes before.
             fcntl.flock(file, fcntl.LOCK_EX)
             self.entries = self._read()
+            # What was cut off was never said to be written; on it, this line would be none.
+            file.truncate(len(self._whole_lines()))
+            os.fsync(file.fileno())
             entry = self._next(kind, gate, at=format_instant(clock()), said=said)
             file.write(canonical(entry) + b"\n")
             file.flush()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from audit._bundle import MANIFEST, ROWS, BundleRecorder, bundle_name
 from audit._bundle_check import check_bundle
@@ -32,9 +32,6 @@ from contracts.artifacts import (
 from contracts.errors import RunRefused
 from contracts.gates import Bound, Condition, Denominators, Entry, EntryKind, Found, Gate, Outcome
 from contracts.ports import Clock
-
-NO_DATA: Final = "none"
-"""The data set of a gate that makes its own."""
 
 
 class GateRunner(Protocol):
@@ -209,7 +206,8 @@ def _check_sealed_sets(place: GatePlace, gate: Gate, contents: Sequence[str]) ->
     earlier = [one for one in place.register.opened(contents) if one.gate != gate.name]
     if earlier:
         raise RunRefused(what=what, reason=f"its gold was opened before, by gate {earlier[0].gate}")
-    files = {one.sha256 for one in gate.run.data}
+    # Bundles know files as they lay there: one that was not packed then is known by what it holds.
+    files = {one.sha256 for one in gate.run.data} | set(contents)
     for manifest in manifests(place.out):
         if files & {one.sha256 for one in manifest.run.data}:
             raise RunRefused(what=what, reason=f"its gold was opened before, by run {manifest.run.name}")

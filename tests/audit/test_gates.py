@@ -189,6 +189,19 @@ async def test_a_line_of_the_register_that_is_changed_or_taken_out_breaks_it(gat
         await run(gates)
 
 
+async def test_a_line_that_was_cut_off_while_it_was_written_is_as_if_it_never_was(gates):
+    gates.registered()
+    path = gates.root / "gates" / "register.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[:-1])
+
+    assert gates.place.register.state("small") is EntryKind.REGISTERED
+    assert (await run(gates)).passed
+
+    assert kinds(gates) == ["registered", "begun", "sealed", "opened", "outcome"]
+    assert path.read_bytes().startswith(whole)
+
+
 async def test_an_outcome_that_is_cut_off_the_register_is_remembered_by_its_bundle(gates):
     gates.registered(at_least=0.9)
     await run(gates)
@@ -240,6 +253,12 @@ async def test_a_set_that_any_run_has_scored_is_not_fresh(gates):
     gates.registered(level="fresh confirmatory")
 
     await refused(gates, "its gold was opened before, by run small")
+
+    path = gates.beam.path / "1" / "probing_questions.json"
+    (path.parent / "probing_questions.json.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    gates.registered("packed", level="fresh confirmatory")
+    await refused(gates, "its gold was opened before, by run small", "packed")
 
 
 async def test_after_a_failure_what_follows_is_skipped_and_reserved_sets_stay_sealed(gates, small_beam):
