@@ -168,6 +168,8 @@ def compose(
     """
     Return the proposal for a question. Same index up to the cut, same proposal, but for durations.
 
+    Unless a route is late: then what it would have said is missing, and its report says so.
+
     Args:
         index: The tenant's.
         plan: How the question was read.

@@ -35,7 +35,7 @@ from echoplane._failures import refusal
 from echoplane._folders import DataFolder
 from echoplane._plane import ask_for
 from echoplane._query import Path
-from echoplane._sockets import discovery_socket
+from echoplane._sockets import discovery_sockets
 from echoplane._state import Role, living_state
 from echoplane._wiring import Plane
 from ledger.resolve import pin
@@ -85,13 +85,15 @@ class Outcome:
     """
     What came of one question: turns, best first, with their scores, and a context for each budget.
 
-    Times are in microseconds. `failure` is the code of what went wrong; then there is nothing else.
+    Times are in microseconds. `late` names the routes that did not make it in time: without them the
+    ranking is another one. `failure` is the code of what went wrong; then there is nothing else.
     """
 
     ranked: tuple[int, ...]
     scores_ppm: tuple[int, ...]
     contexts: tuple[Shown, ...]
     degraded: bool
+    late: tuple[str, ...]
     query_us: int | None
     propose_us: int | None
     dense_us: int | None
@@ -101,7 +103,7 @@ class Outcome:
 def failed(code: str) -> Outcome:
     """Return the outcome of a question that failed."""
     return Outcome(
-        ranked=(), scores_ppm=(), contexts=(), degraded=False,
+        ranked=(), scores_ppm=(), contexts=(), degraded=False, late=(),
         query_us=None, propose_us=None, dense_us=None, failure=code,
     )  # fmt: skip
 
@@ -231,8 +233,9 @@ class Asker:
         self._plane = plane
         self._reword = reword
         self._budgets = tuple(budgets)
-        socket = discovery_socket(DataFolder.at(plane.settings.data_dir))
-        self._discovery = _Watched(Client(socket, without=without))
+        folder = DataFolder.at(plane.settings.data_dir)
+        sockets = discovery_sockets(folder, count=plane.settings.discoveries)
+        self._discovery = _Watched(Client(sockets, without=without))
         self._path: Path = replace(plane.path, discovery=self._discovery)
 
     async def ask(self, told: Told, number: int) -> Outcome:
@@ -283,6 +286,7 @@ class Asker:
             scores_ppm=tuple(score for _, score in ranked),
             contexts=contexts,
             degraded=proposal.degraded,
+            late=tuple(report.route for report in proposal.routes if report.state == RouteState.LATE),
             query_us=query_us,
             propose_us=self._discovery.took_us,
             dense_us=dense[0] if dense else None,

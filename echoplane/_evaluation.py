@@ -276,7 +276,7 @@ class _History:
         contexts = tuple(self._costs.packed(ranked, budget_tokens=budget) for budget in self._wanted.budgets)
         return Outcome(
             ranked=ranked, scores_ppm=_falling(ranked), contexts=() if failure else contexts, degraded=False,
-            query_us=None, propose_us=None, dense_us=None, failure=failure,
+            late=(), query_us=None, propose_us=None, dense_us=None, failure=failure,
         )  # fmt: skip
 
     def _whole_history(self) -> Outcome:
@@ -288,7 +288,7 @@ class _History:
         )
         return Outcome(
             ranked=(), scores_ppm=(), contexts=contexts, degraded=False,
-            query_us=None, propose_us=None, dense_us=None, failure=None,
+            late=(), query_us=None, propose_us=None, dense_us=None, failure=None,
         )  # fmt: skip
 
     def _is_done(self, question: int, arm: str) -> bool:
@@ -341,7 +341,8 @@ def _sizes(context: Shown) -> Values:
 
 
 def _times(outcome: Outcome) -> Values:
-    values: Values = {"degraded": int(outcome.degraded)}
+    values: Values = {"degraded": int(outcome.degraded), "late": len(outcome.late)}
+    values.update({f"late.{route}": 1 for route in outcome.late})
     if outcome.propose_us is not None:
         values["propose_ms"] = outcome.propose_us / 1000
     if outcome.query_us is not None:

@@ -71,7 +71,7 @@ def _of_arm(arm: str, budgets: Sequence[int | None], kinds: Sequence[tuple[str, 
             yield _formula(
                 f"{column}.{word}", FormulaKind.QUANTILE, arm, column=column, quantile=quantile, apart=None
             )
-    for column in ("failed", "degraded"):
+    for column in ("failed", "degraded", "late"):
         yield _formula(column, FormulaKind.SUM, arm, column=column, apart=None)
 
 

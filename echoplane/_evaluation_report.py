@@ -89,6 +89,7 @@ def summary(evaluated: Evaluated, wanted: Wanted) -> Iterator[str]:
     yield (
         f"{wanted.data_set.name}: {questions} questions asked, {numbers.n(arm, 'hit@10')} scored, "
         f"{numbers.count(arm, 'failed')} failed, {numbers.count(arm, 'degraded')} degraded, "
+        f"{numbers.count(arm, 'late')} late routes, "
         f"{evaluated.recorded.get('projection_failures', 'unknown')} projection failures; "
         f"sealed {evaluated.sealed[:16]}, bundle {evaluated.bundle.name}"
     )

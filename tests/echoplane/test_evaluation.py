@@ -13,6 +13,7 @@ import pytest
 from audit import HistoryTurn, check_bundle
 from contracts.errors import BadRequest, RunRefused
 from contracts.limits import TEXT_CHARACTERS_MAX
+from contracts.proposals import RouteState
 from echoplane._evaluating import _drafts, tell
 from echoplane._evaluation import BUDGETS, Wanted, data_set_named, evaluate
 from echoplane._evaluation_arms import arms_named
@@ -157,15 +158,16 @@ async def test_a_run_in_the_folder_of_another_one_is_refused(plane, wanted, fold
         await run(plane, replace(wanted, arms=("echoplane",)))
 
 
-async def test_a_question_that_fails_is_zero_and_stays_in_the_denominator(
-    plane, wanted, folding, monkeypatch
-):
+async def test_a_question_that_fails_is_zero_and_a_late_route_is_said(plane, wanted, folding, monkeypatch):
     whole = type(plane.path).ask
 
     async def ask(self, tenant, question, request, *, wait_ms):
         if question.text.startswith("Where"):
             raise BadRequest(field="question", reason="is made to fail")
-        return await whole(self, tenant, question, request, wait_ms=wait_ms)
+        made = await whole(self, tenant, question, request, wait_ms=wait_ms)
+        (words,) = (one for one in made.proposal.routes if one.route == "lexical")
+        late = replace(words, state=RouteState.LATE)
+        return replace(made, proposal=replace(made.proposal, routes=(late,)))
 
     monkeypatch.setattr(type(plane.path), "ask", ask)
     evaluated, _, _ = await run(plane, replace(wanted, arms=("echoplane",)))
@@ -174,6 +176,9 @@ async def test_a_question_that_fails_is_zero_and_stays_in_the_denominator(
     assert (hit.n, hit.value) == (3, pytest.approx(2 / 3))
     assert values(evaluated, "echoplane", "whole-gold.b768").n == 3
     assert values(evaluated, "echoplane", "failed").value == 1
+    # Which routes were late is said of each question: on a quieter day they would be heard.
+    late = [row.question for row in evaluated.rows if row.values.get("late.lexical") == 1]
+    assert values(evaluated, "echoplane", "late").value == len(late) > 0
 
 
 async def test_a_ranking_of_another_system_is_an_arm_beside_ours(plane, wanted, folding, tmp_path):
