@@ -171,6 +171,17 @@ async def relay_engine(database: DatabaseUrls) -> AsyncIterator[AsyncEngine]:
 
 
 @pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discovery takes its time: what it finds does not depend on how fast the machine is."""
+    monkeypatch.setattr("discovery._propose.ROUTES_SECONDS", 60.0)
+    monkeypatch.setattr("discovery._service.REQUEST_SECONDS", 240.0)
+    defaults = {"catch_up_seconds": 60.0, "dense_seconds": 60.0}
+    monkeypatch.setattr("discovery._service.Service.__init__.__kwdefaults__", defaults)
+    defaults = {"answer_seconds": 240.0, "without": ()}
+    monkeypatch.setattr("discovery._client.Client.__init__.__kwdefaults__", defaults)
+
+
+@pytest.fixture
 def redis_url(redis: RedisAddress) -> str:
     """The URL of a Redis with nothing in it."""
     with redis_py.Redis(unix_socket_path=str(redis.socket)) as client:

@@ -43,7 +43,7 @@ def socket_path(tmp_path):
 
 
 @pytest.fixture
-def start(db, socket_path):
+def start(db, socket_path, patient):
     """Start a service and wait until it answers; stopped at the end of the block."""
 
     class Running:

@@ -32,7 +32,7 @@ def read_from_log(monkeypatch):
 
 
 async def until_kept(folder):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not list(folder.glob("*.index")):
             await asyncio.sleep(0.02)
 
@@ -209,6 +209,6 @@ async def test_files_are_bounded_and_those_written_longest_ago_go(db, folder, mo
     async with Kept(db, WordEmbedder(), cache=IndexCache(folder)) as running:
         await running.ask("lamp", 3, "other")
         await until_embedded(running.keeper, 3)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while first.exists():
                 await asyncio.sleep(0.02)

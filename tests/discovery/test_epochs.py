@@ -42,12 +42,12 @@ async def test_claims_of_an_epoch_that_is_being_built_are_complete_as_far_as_tha
     await step(db, 1)
     keeper = Keeper(db, embedder=None)
     try:
-        index = await keeper.ready("acme", cut=1, epoch=2, wait_seconds=5)
+        index = await keeper.ready("acme", cut=1, epoch=2, wait_seconds=60)
         assert index.claims[2].complete_commit == 1
 
         while not (await step(db, 100)).is_at_head:
             pass
-        index = await keeper.ready("acme", cut=4, epoch=2, wait_seconds=5)
+        index = await keeper.ready("acme", cut=4, epoch=2, wait_seconds=60)
 
         assert index.claims[2].complete_commit == 5
         assert index.claims[2].position == 4
@@ -60,7 +60,7 @@ async def test_a_wake_up_reads_the_epoch_that_serves_by_then(db):
     await step(db, 100)
     keeper = Keeper(db, embedder=None)
     try:
-        await keeper.ready("acme", cut=1, epoch=1, wait_seconds=5)
+        await keeper.ready("acme", cut=1, epoch=1, wait_seconds=60)
         await begun(db)
         while not (await step(db, 100)).is_at_head:
             pass
@@ -68,7 +68,7 @@ async def test_a_wake_up_reads_the_epoch_that_serves_by_then(db):
             assert (await log.serving(conn)).epoch == 2
 
         await keeper.wake("acme")
-        index = await keeper.ready("acme", cut=0, epoch=None, wait_seconds=5)
+        index = await keeper.ready("acme", cut=0, epoch=None, wait_seconds=60)
 
         assert index.claims[2].complete_commit == 2
     finally:

@@ -70,7 +70,7 @@ async def waits_for_lock(owner_engine):
 
 async def test_a_vector_that_is_stored_while_its_event_is_erased_is_refused(db, owner_engine):
     (event_id,) = await emit(db, turn("The lamp stands in the hall."))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async with Erasing(owner_engine, event_id):
             storing = asyncio.create_task(store(db, event_id))
             # Its statement still sees the key, and would write the vector behind the erasure's back.
@@ -102,7 +102,7 @@ class Held(WordEmbedder):
     def embed(self, texts):
         if any("hall" in text for text in texts):
             self.begun.set()
-            assert self.go_on.wait(20)
+            assert self.go_on.wait(60)
         return super().embed(texts)
 
 
@@ -111,7 +111,7 @@ async def test_an_upkeep_that_an_erasure_overtakes_stores_the_others_alone(db, o
         db, turn(f"{SECRET} stands in the hall."), turn("The chair is old."), turn("The vase is blue.")
     )
     embedder = Held()
-    async with Kept(db, embedder) as kept, asyncio.timeout(30):
+    async with Kept(db, embedder) as kept, asyncio.timeout(60):
         await kept.keeper.wake("acme")
         # The text of the first was read, and its vector is being made.
         await asyncio.to_thread(embedder.begun.wait)
@@ -148,7 +148,7 @@ async def test_a_question_under_way_is_not_answered_from_an_index_that_was_dropp
     await project(db)
     embedder = Held()
     embedder.go_on.set()
-    async with Kept(db, embedder) as kept, asyncio.timeout(30):
+    async with Kept(db, embedder) as kept, asyncio.timeout(60):
         await kept.ask("who sleeps", 2)
         await until_embedded(kept.keeper, 2)
         embedder.begun.clear()

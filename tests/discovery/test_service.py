@@ -125,7 +125,7 @@ async def test_vectors_that_are_not_there_yet_are_reported_late_and_not_waited_f
     class Slow(WordEmbedder):
         def embed(self, texts):
             if len(texts) > 1:
-                gate.wait(10)
+                gate.wait(60)
             return super().embed(texts)
 
     try:
@@ -189,12 +189,12 @@ async def test_a_dense_route_that_misses_its_deadline_is_late_and_the_others_ans
 
     class Hanging(WordEmbedder):
         def embed(self, texts):
-            gate.wait(20)
+            gate.wait(60)
             return super().embed(texts)
 
     keeper = Keeper(db, embedder=Hanging())
     try:
-        service = Service(db, keeper, dense_seconds=0.05)
+        service = Service(db, keeper, catch_up_seconds=60, dense_seconds=0.05)
         proposal = await service.propose(tenant="acme", question=question("telescope"), view=view(4))
     finally:
         gate.set()
@@ -204,7 +204,7 @@ async def test_a_dense_route_that_misses_its_deadline_is_late_and_the_others_ans
     assert found(proposal)[0] == ids[0]
 
 
-async def test_several_processes_share_the_tenants_and_each_is_asked_for_its_own(db, embedder, tmp_path):
+async def test_several_processes_share_tenants_and_each_is_asked_for_its_own(db, embedder, tmp_path, patient):
     tmp_path.chmod(0o700)
     sockets = [tmp_path / f"{number}.sock" for number in range(2)]
     await log.create_tenant(db, "third")
@@ -220,7 +220,7 @@ async def test_several_processes_share_the_tenants_and_each_is_asked_for_its_own
         for shard, path in enumerate(sockets)
     ]
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not all(path.exists() for path in sockets):
                 await asyncio.sleep(0.01)
         client = Client(sockets)

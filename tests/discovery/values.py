@@ -164,7 +164,7 @@ def route(proposal: Proposal, name: str):
 
 async def embedded(client, count: int):
     """Wait until the service holds so many units, each with its vector."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             health = await client.health()
             if health.units >= count and health.units_without_vector == 0 and health.model_digest:

@@ -65,7 +65,7 @@ async def plane(database, redis_url, place, request) -> AsyncIterator[Plane]:
 
 
 @pytest.fixture
-async def discovery(plane: Plane) -> AsyncIterator[None]:
+async def discovery(plane: Plane, patient: None) -> AsyncIterator[None]:
     """The discovery service of the plane, without a model: words and typed state."""
 
     def no_model():
