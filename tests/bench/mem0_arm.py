@@ -12,38 +12,13 @@ import sys
 import time
 from pathlib import Path
 
-from mem0 import Memory
+from mem0_local import local_memory
 
 USER = "u"
 
 
-class Given:
-    """An embedding model that is told its vectors."""
-
-    def __init__(self) -> None:
-        self.vectors: dict[str, list[float]] = {}
-
-    def embed(self, text: str, *_: object, **__: object) -> list[float]:
-        return self.vectors[text]
-
-    def embed_batch(self, texts: list[str], *_: object, **__: object) -> list[list[float]]:
-        return [self.vectors[text] for text in texts]
-
-
 def main() -> None:
-    folder = Path(sys.argv[1])
-    memory = Memory.from_config({
-        "vector_store": {
-            "provider": "qdrant",
-            "config": {
-                "path": str(folder / "qdrant"), "on_disk": True, "embedding_model_dims": 384,
-                "collection_name": "units",
-            },
-        },
-        "history_db_path": str(folder / "history.db"),
-    })  # fmt: skip
-    given = Given()
-    memory.embedding_model = given
+    memory, given = local_memory(Path(sys.argv[1]))
     for line in sys.stdin:
         [(name, pairs)] = json.loads(line).items()
         given.vectors = dict(pairs)

@@ -11,37 +11,13 @@ import json
 import sys
 from pathlib import Path
 
-from mem0 import Memory
+from mem0_local import local_memory
 
 RANKED_MAX = 100
 
 
-class Given:
-    """An embedding model that is told its vectors."""
-
-    def __init__(self) -> None:
-        self.vectors: dict[str, list[float]] = {}
-
-    def embed(self, text: str, *_: object, **__: object) -> list[float]:
-        return self.vectors[text]
-
-    def embed_batch(self, texts: list[str], *_: object, **__: object) -> list[list[float]]:
-        return [self.vectors[text] for text in texts]
-
-
 def main() -> None:
-    folder = Path(sys.argv[1])
-    memory = Memory.from_config({
-        "vector_store": {
-            "provider": "qdrant",
-            "config": {
-                "path": str(folder / "qdrant"), "on_disk": True, "embedding_model_dims": 384,
-                "collection_name": "turns",
-            },
-        },
-        "history_db_path": str(folder / "history.db"),
-    })  # fmt: skip
-    memory.embedding_model = given = Given()
+    memory, given = local_memory(Path(sys.argv[1]))
     for number, line in enumerate(sys.stdin):
         asked = json.loads(line)["rank"]
         given.vectors = dict(asked["turns"]) | dict(asked["questions"])
