@@ -12,7 +12,7 @@ from contracts.claims import Claim
 from contracts.errors import BadRequest
 from contracts.times import format_instant, parse_term
 from contracts.values import with_unit
-from realize._arithmetic import elapsed, number_of, same
+from realize._arithmetic import elapsed, number_of
 from realize._found import (
     Cannot,
     Derivation,
@@ -20,6 +20,7 @@ from realize._found import (
     Found,
     Step,
     Withheld,
+    alike,
     check,
     groups_of,
     missing,
@@ -189,7 +190,7 @@ def _values(_: Task, found: Sequence[Found]) -> Derivation:
     steps = steps_of(one)
     once: list[Any] = []
     for step in steps:
-        if not any(same(value, step.value) for value in once):
+        if not any(alike(one, value, step.value) for value in once):
             once.append(step.value)
     value = [with_unit(each, one.resolution.contract) for each in once]
     return Derived(value=value, groups=groups_of(steps))

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from contracts.claims import Claim
 from contracts.histories import KeyHistory, Rectangle
-from contracts.relations import Cardinality
+from contracts.relations import Cardinality, ValueType
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.values import with_unit
 from realize._arithmetic import number_of, plain, same
@@ -123,7 +123,7 @@ def steps_of(found: Found) -> list[Step]:
             # In between it was withdrawn, or ended: how often it was revised cannot be said plainly.
             raise unclear("history_interrupted")
         value, until = one.claims[0].value, one.known_to
-        if steps and same(steps[-1].value, value):
+        if steps and alike(found, steps[-1].value, value):
             last = steps.pop()
             step = Step(
                 value=value, since=last.since, is_last=until is None, claims=(*last.claims, *one.claims)
@@ -134,6 +134,16 @@ def steps_of(found: Found) -> list[Step]:
     if until is not None:
         raise unclear("history_interrupted")
     return steps
+
+
+def alike(found: Found, one: Any, other: Any) -> bool:  # noqa: ANN401 -- values are any JSON
+    """Say whether two values of a key are one: of numbers, be one told with its unit or not."""
+    contract = found.resolution.contract
+    if contract.value_type == ValueType.NUMBER:
+        numbers = number_of(one, contract), number_of(other, contract)
+        if None not in numbers:
+            return numbers[0] == numbers[1]
+    return same(one, other)
 
 
 def standing_of(found: Found) -> Resolved:

@@ -39,7 +39,7 @@ _MACROS: Final = {
     "AT": r"(?: (?:in|for|on|during|at|of) (?P<p>P\d))?",
     "N": r"(?P<v>-?\d[\d.,]*)",
     "SPAN": r"(?:between (?P<k1>P\d) and (?P<k2>P\d)|from (?P<k1_>P\d) (?:to|until) (?P<k2_>P\d))",
-    "PERIODS": r"(?:between|from) (?P<p2>P\d) (?:and|to) (?P<p>P\d)",
+    "PERIODS": r"(?:(?P<apart>between)|from) (?P<p2>P\d) (?:and|to) (?P<p>P\d)",
 }
 _MACRO: Final = re.compile(r"<([A-Z]+)>")
 
@@ -105,7 +105,7 @@ did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN> <N> (?:in|for|on|during) (?P<p>P\d)
 (?:does|do|did|is|was|are|were) S0(?: <PREPOSITION>)? <WORDS> (?:in|on|during) (?P<p>P\d)
 """,
     "difference": r"""
-by how much (?:did|does) S0 (?:differ|change|grow|rise|fall|increase|decrease) <PERIODS>
+by how much (?:did|does) S0 (?:differ|change|grow|rise|increase) <PERIODS>
 how much did S0 (?:differ|change|grow|rise) <PERIODS>
 how much did S0 (?:appear|seem) to have (?:changed|grown|risen|differed) <PERIODS>
 what <BE> the (?:difference|change) in S0 <PERIODS>
@@ -154,7 +154,7 @@ what <BE> the difference between the (?:first|initial|original) (?:<NOUN> )?and 
  (?:for|of|on) S0
 (?:in total |altogether |overall )?how much did <REVISIONS> (?:change|alter|move) S0(?: in total|
  altogether| overall)?
-how much (?:higher|lower|higher or lower|more|less|more or less) (?:is|are) <FIGURE>(?: now| today)?
+how much (?:higher|higher or lower|more|more or less) (?:is|are) <FIGURE>(?: now| today)?
  than (?:when (?:it|they) (?:was|were) )?(?:when )?first <PUBLISHED>
 """,
     "elapsed": r"""

@@ -18,6 +18,15 @@ from typing import Final
 from contracts.lexicon import FAVORITE_PREFIX, RELATIONS
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_SIGNS: Final = re.compile(
+    r"""[^\w\s,.;:?!'’"“”()…‐–—-]                            # a symbol
+    |[‐–—-](?![\w\s]) |(?<![\w\s])(?<!^)[‐–—-]              # a dash at a mark
+    |\w[‐–—-](?:\s|$|\d) |\s[‐–—-](?:[^\W\d]|\s*$)         # or at one side of a word
+    |[‐–—]\s*\d |-\s+\d                                    # or before a number, and not its sign
+    |(?<!\d)[^\w\s-]\d |\d\s*['’"“”()]                    # a mark at a number
+    """,
+    re.VERBOSE,
+)
 _POLITE: Final = re.compile(r"^\W*(?:please\s+)?(?:would|will|can|could)\s+you\b", re.IGNORECASE)
 _SUFFIXES: Final = ("ing", "ed", "es", "s", "e")
 _STEM_MIN: Final = 3
@@ -108,6 +117,16 @@ def asks_of_another(question: str, *, entity: str, relation: str) -> bool:
 def words_of(value: object) -> frozenset[str]:
     """Return the words of a value, as `left_over` writes them; none where it is not a text."""
     return frozenset(words_in(value)) if isinstance(value, str) else frozenset()
+
+
+def has_signs(text: str) -> bool:
+    """
+    Say whether anything but words, plain numbers and punctuation stands in a text.
+
+    Its words alone would say something else: `A-`, `C++`, `>7`, `.5`, `7 %`, and all minus signs but
+    the plain one of `-7`.
+    """
+    return _SIGNS.search(text) is not None
 
 
 def words_in(text: str) -> list[str]:

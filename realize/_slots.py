@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from contracts.proposals import Plan, TimeExpression
-from realize._scope import cues_of, fold, words_in
+from realize._scope import cues_of, fold, has_signs, words_in
 
 _TOKEN: Final = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)*(?!\w)|[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSED: Final = re.compile(r"(?P<owner>.+?)(?:['’]s|(?<=s)['’])$")
@@ -41,7 +41,9 @@ class _Token:
 
 def slotted(text: str, plan: Plan, *, entities: Sequence[str], relation: str) -> str | None:
     """
-    Return a question as slots and words; None where a name or a time of it is not found in it.
+    Return a question as slots and words.
+
+    None where a name or a time of it is not found in it, or a sign beside them means something.
 
     Args:
         text: The question.
@@ -70,7 +72,17 @@ def slotted(text: str, plan: Plan, *, entities: Sequence[str], relation: str) ->
     taken = [(start, end) for start, (end, _) in slots.items()]
     free = [token for token in tokens if not any(_inside(token, span) for span in taken)]
     slots.update(_relation(tokens, free, relation))
+    named = [found.span() for entity in entities for found in re.finditer(re.escape(entity), text)]
+    if has_signs(_without(text, [*named, *((start, end) for start, (end, _) in slots.items())])):
+        return None
     return _written(tokens, slots)
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a text with a word like any other in the place of each name and time."""
+    for start, end in spans:
+        text = text[:start] + "x" * (end - start) + text[end:]
+    return text
 
 
 def _times(text: str, plan: Plan) -> list[tuple[int, int]] | None:

@@ -169,6 +169,9 @@ class _Asked:
         if form == Form.DIFFERENCE:
             # One figure at two times: what is subtracted comes second.
             (own,) = subjects
+            if _group(match, "apart") and period and earlier and period.start < earlier.start:
+                # Between a time and one before it: from which to which cannot be told.
+                return None
             subjects = [replace(own, period=period), replace(own, period=earlier or own.period)]
         elif (entity := _group(match, "e")) is not None:
             subjects = [Subject(entity=self.entities[int(entity[1:])], relation=self.relation, period=None)]

@@ -13,7 +13,7 @@ from contracts.claims import Claim
 from contracts.resolutions import Conflict, Missing, Resolved, ResolvedSet
 from realize._arithmetic import number_of
 from realize._found import Derivation, Derived, Found, missing, number_in, standing_of, unclear
-from realize._scope import words_in, words_of
+from realize._scope import has_signs, words_in, words_of
 from realize._task import Task
 
 
@@ -21,7 +21,7 @@ def yes_no(task: Task, found: Sequence[Found]) -> Derivation:
     """Say whether a key has the value that is named."""
     (one,) = found
     if task.words is not None:
-        return _has(one, frozenset(words_in(task.words)))
+        return _has(one, words_in(task.words))
     standing = standing_of(one)
     asked = number_of(task.value, one.resolution.contract)
     if asked is None:
@@ -38,18 +38,23 @@ def is_so(_: Task, found: Sequence[Found]) -> Derivation:
     return Derived(value=standing.value, groups=(tuple(standing.claims),))
 
 
-def _has(found: Found, asked: frozenset[str]) -> Derivation:
+def _has(found: Found, asked: list[str]) -> Derivation:
     standing = list(_standing(found))
     for value, claims in standing:
-        if words_of(value) == asked:
+        if _says(value, asked):
             return Derived(value=True, groups=(claims,))
-    if any(not isinstance(value, str) or words_of(value) & asked for value, _ in standing):
+    if any(not isinstance(value, str) or words_of(value).intersection(asked) for value, _ in standing):
         raise unclear("not_the_value")
     for value, claims in _told_before(found):
-        if words_of(value) == asked:
+        if _says(value, asked):
             # What ended it, or what stands in its place, is what the no stands on.
             return Derived(value=False, groups=(claims, *(own for _, own in standing)))
     raise unclear("not_the_value")
+
+
+def _says(value: object, asked: list[str]) -> bool:
+    """Say whether a value is these words, in this order, and nothing more: "A-" is not "A"."""
+    return isinstance(value, str) and words_in(value) == asked and not has_signs(value)
 
 
 def _standing(found: Found) -> Iterator[tuple[object, tuple[Claim, ...]]]:

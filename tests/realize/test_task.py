@@ -123,6 +123,20 @@ def test_the_second_of_two_times_is_what_the_first_is_subtracted_from():
         "Was Norland output for Q4 2008 about 7.5?",
         "Was Norland output for Q4 2008 more than 7.5?",
         "Who told you that I know the output of Norland for Q4 2008?",
+        # Signs say more than the words beside them.
+        "Was Norland output for Q4 2008 \N{MINUS SIGN}7.5?",
+        "Was Norland output for Q4 2008 - 7.5?",
+        "Was Norland output for Q4 2008 .5?",
+        "Was Norland output for Q4 2008 >7.5?",
+        "Was Norland output for Q4 2008 7.5 %?",
+        "Was Norland output for Q4 2008 (7.5)?",
+        "When was Norland output for Q4 2008 first reported as $7.5?",
+        "Is Ann's home A-?",
+        "Is Ann's home C++?",
+        # Less by a number less than nothing: from which to which?
+        "By how much did Norland output decrease from Q3 2008 to Q4 2008?",
+        "How much lower is Norland output for Q4 2008 now than when first reported?",
+        "By how much did Norland output change between Q4 2008 and Q3 2008?",
         # A lone time is when it held, or when it was known: it cannot be told.
         "What did we believe on 1 July 2009 about the output of Norland?",
         "As of 1 July 2009, what was the output of Norland?",
@@ -136,6 +150,20 @@ def test_the_second_of_two_times_is_what_the_first_is_subtracted_from():
 )
 def test_a_word_that_no_way_of_asking_has_leaves_the_question_to_the_reader(text):
     assert read(text) is None
+
+
+@pytest.mark.parametrize("name", ["C++", "robot-1", "AT&T", "#general"])
+def test_signs_of_a_name_are_its_own(name):
+    names = tenant_names(entities=[name], relations=["output"], users=[])
+    text = f"What was the output of {name} for Q4 2008 – as known on 1 July 2009?"
+    plan = plan_question(text, names, valid_at=None)
+
+    task = read_task(
+        Question(text=text, budget_tokens=2_048, disclose_conflicts=False), plan, [(name, "output")]
+    )
+
+    assert task is not None
+    assert task.form == "value"
 
 
 def test_a_name_stands_as_it_is_spelt_where_a_word_is_spelt_alike():
