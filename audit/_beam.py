@@ -86,6 +86,8 @@ def _folders(path: Path) -> list[Path]:
         return [path]
     try:
         below = [folder for folder in path.iterdir() if folder.is_dir() and _find(folder, _CHATS) is not None]
+    except NotADirectoryError as error:
+        raise BadRequest(field=str(path), reason="is a file; BEAM is a folder of chats") from error
     except OSError as error:
         raise BadRequest(field=str(path), reason=f"cannot be read: {error}") from error
     if not below:

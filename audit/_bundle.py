@@ -7,6 +7,8 @@ address of its manifest for its name and is not written to any more.
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -61,10 +63,18 @@ class BundleRecorder:
     """Writes one run; see the module. Use it as a context, so that its files are closed."""
 
     def __init__(
-        self, folder: Path, *, run: RunDescription, clock: Clock, environment: Environment, state: RunState
+        self,
+        folder: Path,
+        *,
+        lock: int,
+        run: RunDescription,
+        clock: Clock,
+        environment: Environment,
+        state: RunState,
     ) -> None:
         self._folder, self._run, self._clock, self._environment = folder, run, clock, environment
         self._state = state
+        self._lock = lock
         self._predictions = {one.key: one for one in read_lines(folder / PREDICTIONS, Prediction)}
         self._costs = {one.key: one for one in read_lines(folder / COSTS, Cost)}
         self._open: dict[str, IO[bytes]] = {}
@@ -77,11 +87,22 @@ class BundleRecorder:
         Every whole record that was written is kept; what cannot be read is moved to `lost.jsonl`.
 
         Raises:
-            RunRefused: What was interrupted is another run: other data, code, models or configuration.
+            RunRefused: What was interrupted is another run: other data, code, models or configuration;
+                or it is not interrupted, and another process is writing it.
         """
         folder = out / f"{run.name}.work"
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = _locked(folder)
+        try:
+            state = cls._begun(folder, run=run, clock=clock)
+            return cls(folder, lock=lock, run=run, clock=clock, environment=environment, state=state)
+        except BaseException:
+            os.close(lock)
+            raise
+
+    @staticmethod
+    def _begun(folder: Path, *, run: RunDescription, clock: Clock) -> RunState:
         if not (folder / _STATE).exists():
-            folder.mkdir(parents=True, exist_ok=True)
             for name in (PREDICTIONS, COSTS, LOST):
                 write_whole(folder / name, b"")
             write_whole(folder / _RUN, canonical(run))
@@ -103,7 +124,7 @@ class BundleRecorder:
             state = state.model_copy(update={"resumed_count": state.resumed_count + 1})
             _mend(folder, sealed=state.sealed)
         write_whole(folder / _STATE, canonical(state))
-        return cls(folder, run=run, clock=clock, environment=environment, state=state)
+        return state
 
     @property
     def folder(self) -> Path:
@@ -223,6 +244,7 @@ class BundleRecorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
+        os.close(self._lock)
 
     def _append(self, name: str, record: Prediction | Cost) -> None:
         file = self._open.get(name)
@@ -239,6 +261,21 @@ class BundleRecorder:
     def _remember(self, **changes: str | Values) -> None:
         self._state = self._state.model_copy(update=changes)
         write_whole(self._folder / _STATE, canonical(self._state))
+
+
+def _locked(folder: Path) -> int:
+    """Return a lock on a run's folder, kept until it is closed or the process ends."""
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # One that was finished while this waited at the door has another name by now.
+        mine = folder.exists() and os.path.samestat(os.fstat(lock), folder.stat())
+    except BlockingIOError:
+        mine = False
+    if not mine:
+        os.close(lock)
+        raise RunRefused(what=f"run {folder.stem}", reason="another process is writing it now")
+    return lock
 
 
 def bundle_name(manifest: Manifest) -> str:

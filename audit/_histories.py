@@ -132,8 +132,11 @@ def reading(where: str, read: Callable[[], _Read], *, form: str) -> _Read:
     """
     try:
         return read()
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
-        raise BadRequest(field=where, reason=f"not {form}'s format: {error!r}") from error
+    except KeyError as error:
+        raise BadRequest(field=where, reason=f"not {form}'s format: it has no {error}") from error
+    except (TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
+        reason = f"not {form}'s format: a part of it is of another kind than it should be ({error})"
+        raise BadRequest(field=where, reason=reason) from error
 
 
 def checked(histories: list[History], *, path: Path) -> list[History]:

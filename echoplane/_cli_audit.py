@@ -147,7 +147,8 @@ def _print_without(answer: WithoutAnswer) -> None:
 
 
 def _print(answer: BundleAnswer) -> None:
-    for one in answer.measures:
+    # Numbers of a bundle that was changed are nobody's.
+    for one in answer.measures if answer.holds else ():
         number = said_number(one.value, one.low, one.high, one.n)
         print_line(f"  {one.formula.name:<44} {one.formula.arm:<16} {number}")
     counted = ", ".join(f"{count} {name}" for name, count in answer.checked.items())

@@ -93,6 +93,7 @@ def evaluate(
         vectors=vectors,
         contexts_of_all=contexts_of_all,
     )
+    _check(wanted)
     settings = settings_for(data_dir or out / "plane")
     if robustness:
         return EXIT_OK if run(_hold(settings, wanted)) else EXIT_VERDICT_FALSE
@@ -121,6 +122,13 @@ async def _hold(settings: Settings, wanted: Wanted) -> bool:
         for line in report(found):
             print_line(line)
         return all(checked.held for checked in found)
+
+
+def _check(wanted: Wanted) -> None:
+    """Refuse what cannot be run before a folder is made or a server started for it."""
+    if wanted.out.exists() and not wanted.out.is_dir():
+        raise BadRequest(field="--out", reason=f"{wanted.out} is a file, and not a folder")
+    wanted.data_set.read(wanted.path)
 
 
 def _files(named: Sequence[str]) -> dict[str, Path]:

@@ -39,6 +39,16 @@ def test_the_same_run_is_the_same_predictions_in_whatever_order_they_came(tmp_pa
         assert one.seal() == other.seal()
 
 
+def test_a_run_is_written_by_one_at_a_time_and_goes_on_once_that_one_is_gone(tmp_path):
+    with opened(tmp_path) as first:
+        with pytest.raises(RunRefused, match="another process is writing it"):
+            opened(tmp_path)
+        predict(first)
+
+    with opened(tmp_path) as next_one:
+        assert len(next_one.done) == len(first.done)
+
+
 def test_gold_is_not_read_before_the_predictions_are_sealed_and_nothing_is_predicted_after(tmp_path):
     def gold():
         pytest.fail("gold was read")
