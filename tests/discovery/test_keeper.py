@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 import redis as redis_py
@@ -267,6 +268,25 @@ async def test_a_log_longer_than_a_page_is_read_to_its_end(db):
 
     assert route(proposal, "lexical").generation == "1:3"
     assert route(half, "lexical").count == 1_000
+
+
+async def test_the_end_does_not_wait_for_vectors_that_are_being_made(db):
+    begun, gate, went_on = threading.Event(), threading.Event(), []
+
+    class Hanging(WordEmbedder):
+        def embed(self, texts):
+            begun.set()
+            went_on.append(gate.wait(5))
+            return super().embed(texts)
+
+    keeper = Keeper(db, embedder=Hanging())
+    asked = asyncio.create_task(keeper.embedding.questions(["lamp"]))
+    await asyncio.to_thread(begun.wait)
+    keeper.close()
+    gate.set()
+    await asked
+
+    assert went_on == [True]
 
 
 async def woken(db, redis_url, act):
