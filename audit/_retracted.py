@@ -61,9 +61,7 @@ async def if_retracted(
     )
     trails = await _trails(db, tenant, used[:SUPPOSED_TRAILS_MAX])
     async with supposing(db, tenant, [_retraction(event_id)]) as (supposed, commit):
-        while (await fold(supposed, tenant, projector, events_max=FOLD_EVENTS_MAX)).commit < commit:
-            continue
-        with_it = await pin(supposed, tenant, replace(_NEWEST, min_commit=commit), wait_ms=0)
+        with_it = await _folded(supposed, tenant, projector, commit=commit)
         # Both sides are read here, a commit apart: nothing that others append lies between them.
         without = replace(with_it, cut=commit - 1)
         async with supposed.snapshot(tenant) as conn:
@@ -78,13 +76,16 @@ async def if_retracted(
     return Retraction(
         event_id=event_id,
         keys=_changed(before, after),
-        answers=tuple(
-            _answer_change(header, one, other)
-            for (header, _), (one, other) in zip(trails, answers, strict=True)
-        ),
+        answers=tuple(_answer_change(one, *both) for (one, _), both in zip(trails, answers, strict=True)),
         erased_count=len(used[:SUPPOSED_TRAILS_MAX]) - len(trails),
         next_number=used[SUPPOSED_TRAILS_MAX - 1].number if len(used) > SUPPOSED_TRAILS_MAX else None,
     )
+
+
+async def _folded(db: Database, tenant: str, projector: Projector, *, commit: int) -> View:
+    while (await fold(db, tenant, projector, events_max=FOLD_EVENTS_MAX)).commit < commit:
+        continue
+    return await pin(db, tenant, replace(_NEWEST, min_commit=commit), wait_ms=0)
 
 
 async def _trails(
