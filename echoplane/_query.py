@@ -291,7 +291,8 @@ class Path:
             task = read_task(question, proposal.plan, named_pairs(proposal.plan, proposal))
             derivation = None
             if task is not None:
-                derivation = derive(task, await found_for(connection, keys, view, task), at=view.valid_at)
+                found = await found_for(connection, keys, view, task)
+                derivation = derive(task, found, at=view.valid_at, known_at=view.known_at)
             closures = await close(
                 connection,
                 keys,

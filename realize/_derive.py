@@ -34,7 +34,7 @@ from realize._task import Form, Task
 from realize._yes_no import is_so, yes_no
 
 
-def derive(task: Task, found: Sequence[Found], *, at: datetime) -> Derivation:
+def derive(task: Task, found: Sequence[Found], *, at: datetime, known_at: datetime) -> Derivation:
     """
     Derive what a task asks for.
 
@@ -42,10 +42,13 @@ def derive(task: Task, found: Sequence[Found], *, at: datetime) -> Derivation:
         task: What is asked.
         found: What the ledger has of each of its subjects, in their order.
         at: The valid time of the view, which must be one that the question names, if it names any.
+        known_at: The known time of the view: what will be known later, nobody can say.
     """
     try:
         first = task.subjects[0].period
         if first is not None and not first.start <= at < first.end:
+            raise unclear("time_or_scope_not_resolved")
+        if any(time.start > known_at for time in (task.known, *(task.between or ())) if time is not None):
             raise unclear("time_or_scope_not_resolved")
         for each in found:
             check(task, each)

@@ -20,6 +20,7 @@ from tests.realize.asked import show
 
 DAY = timedelta(days=1)
 FIRST = datetime(2009, 1, 1, tzinfo=UTC)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PERIOD = Bounds(start=datetime(2008, 10, 1, tzinfo=UTC), end=FIRST, wording="Q4 2008")
 VALUES = (7.3, 7.1, 7.6, 7.6, 7.2)
 """Published on five days a hundred days apart; the fourth repeats the third."""
@@ -81,7 +82,7 @@ def task(form, **fields):
 
 
 def derived(form, *each, **fields):
-    return derive(task(form, **fields), each or (found(),), at=PERIOD.start)
+    return derive(task(form, **fields), each or (found(),), at=PERIOD.start, known_at=NOW)
 
 
 def day(moment):
@@ -247,7 +248,7 @@ def test_a_time_within_which_something_changed_names_no_one_state():
 
 
 def test_a_period_other_than_the_view_s_is_not_answered():
-    z = derive(task("value"), (found(),), at=PERIOD.end)
+    z = derive(task("value"), (found(),), at=PERIOD.end, known_at=NOW)
 
     assert z.reason == "time_or_scope_not_resolved"
 
@@ -368,3 +369,8 @@ def test_every_form_stands_in_the_table_of_surfaces():
 
     assert set(listed) >= {form.value for form in Form}
     assert {*SURFACES, "difference", "order", "before", "is_so", "is_when"} == {form.value for form in Form}
+
+
+def test_nobody_says_what_will_be_known():
+    assert derived("value", known=day(NOW + DAY)).reason == "time_or_scope_not_resolved"
+    assert derived("changes", between=(day(on(3)), day(NOW + DAY))).reason == "time_or_scope_not_resolved"
