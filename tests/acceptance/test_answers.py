@@ -76,7 +76,9 @@ async def test_a_question_sets_its_view_and_says_it_and_is_shown_nothing_beyond_
 
     assert answer["view"]["valid_at"] == "2024-01-01T00:00:00Z"
     assert answer["view"]["known_at"] == "2024-08-02T23:59:59.999999Z"
-    assert (answer["answer"], earlier["answer"]) == (0.3, 0.2)
+    assert answer["answer"] == 0.3
+    assert earlier["view"]["known_at"] == "2024-06-01T00:00:00Z"
+    assert (earlier["status"], earlier["reason"]) == ("evidence", "time_or_scope_not_resolved")
     assert (elsewhen["status"], elsewhen["reason"]) == ("evidence", "time_or_scope_not_resolved")
     assert (before["status"], before["reason"]) == ("insufficient_evidence", "never_known")
 
