@@ -29,7 +29,6 @@ from contracts.errors import BadRequest
 SIGNING_KEY_BYTES: Final = 32
 _ORIGIN: Final = "echoplane/"
 _ED25519: Final = b"\x01"
-_HASH_BYTES: Final = 32
 _KEY_ID_BYTES: Final = 4
 _TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 _NOTE: Final = re.compile(

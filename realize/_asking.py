@@ -15,7 +15,6 @@ from realize._scope import cues_of, fold, words_in
 
 _ASKING: Final = frozenset({"what", "which", "who", "whom", "whose", "where", "when", "why", "how"})
 _AUXILIARIES: Final = frozenset({"do", "does", "did", "am", "is", "are", "was", "were", "has", "have", "had"})
-_DOING: Final = frozenset({"do", "does", "did"})
 _PAST: Final = frozenset({"did", "was", "were", "had"})
 _FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "myself"})
 _PEOPLE: Final = frozenset({"who", "whom", "people", "persons", "person"})

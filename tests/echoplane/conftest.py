@@ -25,6 +25,7 @@ from echoplane._redis import stop_redis
 from echoplane._settings import Settings
 from echoplane._sockets import discovery_socket
 from echoplane._wiring import Plane, open_plane
+from ledger.log import list_tenants
 from ledger.write import fold
 from projection import RuleProjector
 
@@ -135,3 +136,20 @@ async def home(remember, turn):
         turn("I live in Lyon.", at="2025-01-10T09:00:00+01:00", source_event_id="t1"),
         turn("I moved to Ghent.", at="2025-06-02T18:30:00+02:00", source_event_id="t2"),
     )
+
+
+@pytest.fixture
+async def folding(plane):
+    """A worker beside the doors, until nothing asks any more: whoever registers waits until it is folded."""
+    ended = asyncio.Event()
+
+    async def work():
+        while not ended.is_set():
+            for tenant in await list_tenants(plane.database):
+                await fold(plane.database, tenant, RuleProjector(), events_max=100)
+            await asyncio.sleep(0.02)
+
+    task = asyncio.create_task(work())
+    yield
+    ended.set()
+    await task

@@ -19,29 +19,9 @@ from echoplane._evaluation import BUDGETS, Wanted, data_set_named, evaluate
 from echoplane._evaluation_arms import arms_named
 from echoplane._evaluation_report import summary, table
 from echoplane._robustness import check_history, report
-from ledger.log import list_tenants
-from ledger.write import fold
-from projection import RuleProjector
 
 OWN = Path(__file__).resolve().parents[1] / "data" / "evaluation_own.json"
 GOLD_FIELDS = {"answer", "adversarial_answer", "evidence", "category"}
-
-
-@pytest.fixture
-async def folding(plane, discovery):
-    """A worker beside the run, until nothing asks any more."""
-    ended = asyncio.Event()
-
-    async def work():
-        while not ended.is_set():
-            for tenant in await list_tenants(plane.database):
-                await fold(plane.database, tenant, RuleProjector(), events_max=100)
-            await asyncio.sleep(0.02)
-
-    task = asyncio.create_task(work())
-    yield
-    ended.set()
-    await task
 
 
 @pytest.fixture
@@ -68,7 +48,9 @@ def values(evaluated, arm, name):
     return next(one for one in evaluated.measures if (one.formula.arm, one.formula.name) == (arm, name))
 
 
-async def test_a_run_is_sealed_scored_and_can_be_checked_by_whoever_has_its_bundle(plane, wanted, folding):
+async def test_a_run_is_sealed_scored_and_can_be_checked_by_whoever_has_its_bundle(
+    plane, wanted, discovery, folding
+):
     evaluated, _, said = await run(plane, wanted)
 
     assert check_bundle(evaluated.bundle, data=OWN).problems == ()
@@ -89,7 +71,9 @@ async def test_a_run_is_sealed_scored_and_can_be_checked_by_whoever_has_its_bund
     assert any(line.startswith("bm25") for line in table(evaluated.measures, BUDGETS))
 
 
-async def test_no_gold_and_no_public_id_reaches_what_is_predicted(plane, wanted, folding, tmp_path):
+async def test_no_gold_and_no_public_id_reaches_what_is_predicted(
+    plane, wanted, discovery, folding, tmp_path
+):
     other = tmp_path / "other.json"
     other.write_text(json.dumps(shuffled(json.loads(OWN.read_text()))))
 
@@ -121,7 +105,9 @@ def shuffled(document):
     return document
 
 
-async def test_a_run_that_was_cut_off_asks_only_what_it_has_not_asked(plane, wanted, folding, monkeypatch):
+async def test_a_run_that_was_cut_off_asks_only_what_it_has_not_asked(
+    plane, wanted, discovery, folding, monkeypatch
+):
     asked = []
     whole = type(plane.path).ask
 
@@ -145,7 +131,7 @@ async def test_a_run_that_was_cut_off_asks_only_what_it_has_not_asked(plane, wan
     assert (evaluated.bundle / "lost.jsonl").read_bytes().count(b"\n") == 1
 
 
-async def test_a_run_in_the_folder_of_another_one_is_refused(plane, wanted, folding, monkeypatch):
+async def test_a_run_in_the_folder_of_another_one_is_refused(plane, wanted, discovery, folding, monkeypatch):
     async def ask(self, tenant, question, request, *, wait_ms):
         raise asyncio.CancelledError
 
@@ -158,7 +144,9 @@ async def test_a_run_in_the_folder_of_another_one_is_refused(plane, wanted, fold
         await run(plane, replace(wanted, arms=("echoplane",)))
 
 
-async def test_a_question_that_fails_is_zero_and_a_late_route_is_said(plane, wanted, folding, monkeypatch):
+async def test_a_question_that_fails_is_zero_and_a_late_route_is_said(
+    plane, wanted, discovery, folding, monkeypatch
+):
     whole = type(plane.path).ask
 
     async def ask(self, tenant, question, request, *, wait_ms):
@@ -181,7 +169,7 @@ async def test_a_question_that_fails_is_zero_and_a_late_route_is_said(plane, wan
     assert values(evaluated, "echoplane", "late").value == len(late) > 0
 
 
-async def test_a_ranking_of_another_system_is_an_arm_beside_ours(plane, wanted, folding, tmp_path):
+async def test_a_ranking_of_another_system_is_an_arm_beside_ours(plane, wanted, discovery, folding, tmp_path):
     file = tmp_path / "theirs.jsonl"
     lines = [{"history": 0, "question": question, "ranked": [0, 5]} for question in (0, 1)]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -196,7 +184,7 @@ async def test_a_ranking_of_another_system_is_an_arm_beside_ours(plane, wanted, 
     assert values(evaluated, "echoplane", "whole-gold.b768.less.yardstick.histories").n == 3
 
 
-async def test_not_one_invariant_fails_in_the_midst_of_a_history(plane, folding):
+async def test_not_one_invariant_fails_in_the_midst_of_a_history(plane, discovery, folding):
     [history] = data_set_named("locomo").read(OWN)
 
     found = await check_history(plane, await tell(plane, history, set_name="robustness"), people_max=1)

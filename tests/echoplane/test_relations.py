@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -13,9 +12,6 @@ from contracts.relation_wire import ContractAnswer, ContractsAnswer
 from contracts.wire import ResolveAnswer
 from echoplane._cli_options import shown
 from ledger._rendering import rendering
-from ledger.log import list_tenants
-from ledger.write import fold
-from projection import RuleProjector
 
 SINCE = {"since": "2026-01-01T00:00Z"}
 RANGE = {"relation": "range", "value_type": "number", "unit": "km"}
@@ -26,24 +22,6 @@ def claim(value, **fields):
         "stream": "s", "kind": "observation", "actor": {"id": "r1", "class": "sensor"}, **fields,
         "claims": [{"entity": "box", "relation": "range", "value": value, "valid": SINCE}],
     }  # fmt: skip
-
-
-@pytest.fixture
-async def folding(plane):
-    """A worker beside the doors: whoever registers waits until it is folded."""
-
-    ended = asyncio.Event()
-
-    async def work():
-        while not ended.is_set():
-            for tenant in await list_tenants(plane.database):
-                await fold(plane.database, tenant, RuleProjector(), events_max=100)
-            await asyncio.sleep(0.02)
-
-    task = asyncio.create_task(work())
-    yield
-    ended.set()
-    await task
 
 
 @pytest.fixture
