@@ -109,7 +109,7 @@ def test_states_are_answered_in_one_pass_as_they_are_decided(monkeypatch, read):
         monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", read)
     answered = {False: 0, True: 0}
 
-    @settings(QUICK, max_examples=300)
+    @settings(QUICK, max_examples=400)
     @given(logs(), st.data())
     def holds(commits, data):
         contracts = Contracts(registered={"home": data.draw(st.sampled_from(CONTRACTS))})
@@ -137,8 +137,8 @@ def test_states_are_answered_in_one_pass_as_they_are_decided(monkeypatch, read):
             assert repr(quick) == repr(decided)
 
     holds()
-    assert answered[False] > 50
-    assert answered[True] > (50 if read < LONGEST else -1)
+    assert answered[False] > 100
+    assert answered[True] > (100 if read < LONGEST else -1)
 
 
 def test_claims_made_when_looked_at_are_equal_hashed_and_kept_like_the_tuple_of_them():
