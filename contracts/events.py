@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from contracts import limits
 from contracts.errors import BadRequest
@@ -42,6 +43,13 @@ class Kind(StrEnum):
 COMMAND_KINDS = frozenset({Kind.RELATION, Kind.DECISION, Kind.ERASURE})
 """Kinds that `emit` refuses."""
 
+DECISIONS = "decisions"
+ERASURES = "erasures"
+RELATIONS = "relations"
+EPOCHS = "epochs"
+RESERVED_STREAMS = frozenset({DECISIONS, ERASURES, RELATIONS, EPOCHS})
+"""Where commands write what they decided: nobody else does without the right `operator`."""
+
 
 class Stance(StrEnum):
     """What a claim does to what was said before."""
@@ -64,6 +72,9 @@ STANCES_OF_KIND = {
 
 AIMED = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance.DISPUTE})
 """Stances that bear on what was said before: a claim of one has its event's targets if it has none."""
+
+_TIMES = frozenset({"since", "at", "from", "to"})
+"""Fields of an event that are read as times."""
 
 _MAKING = frozenset({Stance.ASSERT, Stance.CORRECT, Stance.END})
 
@@ -111,6 +122,14 @@ _LISTED = BeforeValidator(lambda given: [] if given is None else given)
 """Before a list: null, which many writers state for none, is an empty one."""
 
 
+WRONG = "wrong"
+"""Type of an error whose context says where in the model it is (`path`), and why (`reason`)."""
+
+
+def _wrong(path: str, reason: str) -> PydanticCustomError:
+    return PydanticCustomError(WRONG, "{path}: {reason}", {"path": path, "reason": reason})
+
+
 class _Border(BaseModel):
     """Unknown fields are errors; nothing is coerced; values are immutable."""
 
@@ -126,12 +145,16 @@ class ActorDraft(_Border):
     @model_validator(mode="after")
     def _class_is_statable(self) -> Self:
         if self.class_ == "self":
-            raise ValueError("class: `self` is computed by the ledger and cannot be stated")
+            raise _wrong("class", "`self` is computed by the ledger and cannot be stated")
         return self
 
 
 class ValidDraft(_Border):
-    """One of `{"since"}`, `{"from","to"}` or `{"at","precision"}`; each an instant or calendar term."""
+    """
+    One of `{"since"}`, `{"from","to"}` or `{"at","precision"}`; each an instant or calendar term.
+
+    Null is an open bound where the interval is given, and says nothing anywhere else.
+    """
 
     since: str | None = None
     from_: str | None = Field(default=None, alias="from")
@@ -141,15 +164,19 @@ class ValidDraft(_Border):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        given = self.model_fields_set
+        given = self.__pydantic_fields_set__
+        if len(given) > 1:
+            # Who reads an event sees every field; emitted again, it is the same content.
+            is_interval = self.since is None and self.at is None
+            given &= {"from_", "to"} if is_interval else {name for name, value in self if value is not None}
         span = given & {"from_", "to"}
         forms = [bool(span), self.since is not None, self.at is not None]
         if sum(forms) != 1 or (span and span != {"from_", "to"}):
             raise ValueError('give exactly one of {"since"}, {"from","to"}, {"at","precision"}')
         if self.precision is not None and self.at is None:
-            raise ValueError("precision goes with at")
+            raise _wrong("precision", "goes with at")
         if self.precision is not None and self.precision not in set(Precision):
-            raise ValueError(f"precision is one of {', '.join(Precision)}")
+            raise _wrong("precision", f"is one of {', '.join(Precision)}")
         return self
 
     def term(self, *, offset_minutes: int | None) -> Term | None:
@@ -252,15 +279,18 @@ class EventDraft(_Border):
         if self.text is None and not self.claims and not self.targets:
             raise ValueError("one of text, claims or targets is needed")
         if self.observed_at is not None:
-            _read_instant(self.observed_at, "observed_at")
+            try:
+                parse_instant(self.observed_at, field="observed_at")
+            except BadRequest as error:
+                raise _wrong(error.field, error.reason) from error
         allowed = STANCES_OF_KIND.get(self.kind)
         for ordinal, claim in enumerate(self.claims):
             stance = self.stance_of(claim)
             if allowed is not None and stance not in allowed:
-                raise ValueError(f"claims[{ordinal}].stance: kind {self.kind} cannot carry {stance}")
+                raise _wrong(f"claims[{ordinal}].stance", f"kind {self.kind} cannot carry {stance}")
             self._check_claim(claim, stance, where=f"claims[{ordinal}]")
         if self.targets and self.kind == Kind.SETTLEMENT and self.winner is None and not self.claims:
-            raise ValueError("winner: a settlement names its winner")
+            raise _wrong("winner", "a settlement names its winner")
         return self
 
     @model_validator(mode="after")
@@ -276,7 +306,8 @@ class EventDraft(_Border):
                     stated.term(offset_minutes=offset_minutes)
                 stated.bounds(offset_minutes=offset_minutes)
             except BadRequest as error:
-                raise ValueError(f"{where}: {error}") from error
+                part = f".{error.field}" if error.field in _TIMES else ""
+                raise _wrong(f"{where}{part}", error.reason) from error
         return self
 
     def _times(self) -> Iterator[tuple[str, IntervalDraft | ValidDraft]]:
@@ -296,19 +327,19 @@ class EventDraft(_Border):
     def _check_claim(self, claim: ClaimDraft, stance: Stance, *, where: str) -> None:
         targets = claim.targets if claim.targets is not None else self.targets
         if (claim.entity is None) != (claim.relation is None):
-            raise ValueError(f"{where}: entity and relation go together")
+            raise _wrong(where, "entity and relation go together")
         if claim.entity is None and not (targets and stance in AIMED):
-            raise ValueError(f"{where}: entity and relation are needed")
+            raise _wrong(where, "entity and relation are needed")
         if stance == Stance.ASSERT and claim.value is None:
-            raise ValueError(f"{where}.value: an assert needs a value")
+            raise _wrong(f"{where}.value", "an assert needs a value")
         if claim.relation in IDENTITY and stance in _MAKING and not is_name(claim.value):
-            raise ValueError(f"{where}.value: {claim.relation} takes the name of an entity")
+            raise _wrong(f"{where}.value", f"{claim.relation} takes the name of an entity")
         if stance == Stance.SETTLE and claim.winner is None and self.winner is None:
-            raise ValueError(f"{where}.winner: a settle names its winner")
+            raise _wrong(f"{where}.winner", "a settle names its winner")
         if claim.inputs and self.kind != Kind.DERIVATION:
-            raise ValueError(f"{where}.inputs: only a derivation has inputs")
+            raise _wrong(f"{where}.inputs", "only a derivation has inputs")
         if self.kind == Kind.DERIVATION and not claim.inputs:
-            raise ValueError(f"{where}.inputs: a derivation names its inputs")
+            raise _wrong(f"{where}.inputs", "a derivation names its inputs")
 
     def stance_of(self, claim: ClaimDraft) -> Stance:
         """Return the claim's stance, or the one its event's kind implies."""
@@ -317,13 +348,6 @@ class EventDraft(_Border):
 
 def _numbered(path: str, targets: Iterable[TargetDraft]) -> list[tuple[str, TargetDraft | None]]:
     return [(f"{path}[{number}]", target) for number, target in enumerate(targets)]
-
-
-def _read_instant(wording: str, field: str) -> datetime:
-    try:
-        return parse_instant(wording, field=field)
-    except BadRequest as error:
-        raise ValueError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from echoplane._cli_options import (
     settings_for,
 )
 from echoplane._failures import EXIT_OK, EXIT_VERDICT_FALSE, refusal
-from echoplane._requests import page_of, read_name, read_tenant
+from echoplane._requests import members_once, page_of, read_name, read_tenant
 from echoplane._session import with_plane
 from echoplane._settings import Settings
 
@@ -59,7 +59,9 @@ def register_relation(
     events are folded again under it, and the command stays until that epoch serves.
     """
     try:
-        request = ContractRequest.model_validate_json(read_file(file))
+        raw = read_file(file)
+        request = ContractRequest.model_validate_json(raw)
+        members_once(raw, field="FILE")
         contract = request.contract()
     except ValidationError as error:
         raise refusal(error) from None

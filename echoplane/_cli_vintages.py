@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contracts.errors import BadRequest
+from contracts.events import RELATIONS
 from contracts.grants import LOCAL_GRANT
 from contracts.relation_wire import ContractRequest
 from contracts.wire import VintagesAnswer
@@ -95,7 +96,7 @@ async def _tell(
         stated = log.stating(database, start_of(vintages))
         for request in _contracts(vintages, unit=unit):
             await register_contract(
-                stated, tenant, request.contract(), stream="relations", actor_id=source, grant=LOCAL_GRANT
+                stated, tenant, request.contract(), stream=RELATIONS, actor_id=source, grant=LOCAL_GRANT
             )
         for one in vintages.publications:
             receipt = await log.backfill(database, tenant, one.drafts, at=one.at, grant=LOCAL_GRANT)

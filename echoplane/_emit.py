@@ -19,6 +19,7 @@ from contracts.errors import BadRequest, EchoplaneError, LimitExceeded
 from contracts.events import COMMAND_KINDS, EventDraft
 from contracts.wire import ReceiptAnswer
 from echoplane._failures import refusal
+from echoplane._requests import members_once
 
 WINDOW_LINES: Final = 256
 """Lines under way at once."""
@@ -53,6 +54,7 @@ def read_lines(raw: bytes) -> list[Line]:
             draft = EventDraft.model_validate_json(text)
         except ValidationError as error:
             raise refusal(error, where=f"line {number}") from None
+        members_once(text, field=f"line {number}")
         if draft.kind in COMMAND_KINDS:
             raise BadRequest(
                 field=f"line {number}: kind", reason=f"{draft.kind} comes through its own command, not emit"

@@ -6,6 +6,7 @@ import asyncio
 
 from contracts.epoch_wire import DropAnswer, EpochAnswer, EpochsAnswer, RebuildAnswer
 from contracts.errors import OtherProjector, Poisoned, Unavailable
+from contracts.events import EPOCHS
 from contracts.grants import Grant
 from echoplane._plane import ask_for
 from echoplane._state import Role
@@ -29,7 +30,7 @@ async def rebuild(plane: Plane, tenant: str, *, grant: Grant, actor_id: str) -> 
         plane.database,
         tenant,
         projector_version=RuleProjector().version,
-        stream="epochs",
+        stream=EPOCHS,
         actor_id=actor_id,
         grant=grant,
     )

@@ -31,6 +31,7 @@ from contracts.errors import (
     VersionConflict,
     ViewTaken,
 )
+from contracts.events import WRONG
 from contracts.wire import ErrorAnswer, ErrorBody
 
 EXIT_OK: Final = 0
@@ -103,11 +104,17 @@ def refusal(error: ValidationError, *, where: str = "") -> BadRequest:
 
     The value itself is left out: it is content, and errors are logged.
     """
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors(include_url=False, include_input=False)[0]
     field = _path(first["loc"])
     reason = str(first["msg"]).removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         reason = "unknown field"
+    elif first["type"] == WRONG:
+        # Seen from the whole, wrong in a part of it.
+        field, reason = (
+            ".".join(part for part in (field, first["ctx"]["path"]) if part),
+            first["ctx"]["reason"],
+        )
     more = error.error_count() - 1
     return BadRequest(
         field=": ".join(part for part in (where, field) if part) or "body",

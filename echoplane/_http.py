@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import structlog
 from fastapi import FastAPI, Request
@@ -170,16 +170,38 @@ class Guard:
         Refuse names that a hostile page could have pointed at us, and pages of other origins.
 
         Raises:
-            BadRequest: The request does not name one of our hosts.
+            BadRequest: The request does not name one of our hosts; or its path or query is not UTF-8.
             Forbidden: It comes from a page that is not ours.
         """
+        for field, raw in (("path", scope.get("raw_path") or b""), ("query", scope["query_string"])):
+            _check_text(raw, field=field)
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         if _host_name(host) not in self._hosts:
             raise BadRequest(field="Host", reason="not a name of this server")
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _origin_host(origin) != host:
             raise Forbidden(needs="calls from another origin")
+
+
+def _check_text(raw: bytes, *, field: str) -> None:
+    """
+    Refuse bytes that are no text: read on, they would be another name than was meant.
+
+    Raises:
+        BadRequest: They are not UTF-8.
+    """
+    try:
+        unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError:
+        raise BadRequest(field=field, reason="is not UTF-8") from None
+
+
+def _origin_host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _host_name(host: str) -> str | None:

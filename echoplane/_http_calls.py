@@ -11,20 +11,23 @@ from pydantic import BaseModel, ValidationError
 from contracts.errors import BadRequest, LimitExceeded, NotFound
 from contracts.grants import Grant, Right
 from echoplane._failures import refusal
-from echoplane._requests import is_tenant
+from echoplane._requests import is_tenant, members_once
 from echoplane._tokens import bearer_of, demand
 from echoplane._wiring import Plane
 
 Body = TypeVar("Body", bound=BaseModel)
 
 
-def no_parameters(request: Request) -> None:
+# Coroutines, though they wait for nothing: the framework gives any other function a thread at each request.
+
+
+async def no_parameters(request: Request) -> None:
     """Refuse every query parameter."""
     for name in request.query_params:
         raise BadRequest(field=name, reason="unknown parameter")
 
 
-def once_each(request: Request) -> None:
+async def once_each(request: Request) -> None:
     """Refuse a parameter that is given twice: which of them was meant?"""
     for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
         if count > 1:
@@ -66,7 +69,7 @@ async def read_body(request: Request, model: type[Body], *, bytes_max: int) -> B
 
     Raises:
         LimitExceeded: It is longer than its bound; not read to its end.
-        BadRequest: It is not JSON of this shape; names the first wrong field.
+        BadRequest: It is not JSON of this shape, names the first wrong field; or a member stands twice.
     """
     raw = bytearray()
     async for chunk in request.stream():
@@ -74,9 +77,11 @@ async def read_body(request: Request, model: type[Body], *, bytes_max: int) -> B
         if len(raw) > bytes_max:
             raise LimitExceeded(limit="body bytes", allowed=bytes_max, given=len(raw))
     try:
-        return model.model_validate_json(bytes(raw))
+        body = model.model_validate_json(bytes(raw))
     except ValidationError as error:
         raise refusal(error) from None
+    members_once(bytes(raw), field="body")
+    return body
 
 
 def json_body(model: type[BaseModel]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from contracts.events import EventDraft
+from contracts.events import EPOCHS, EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.resolutions import KeyResolution, Missing, Resolved
 from echoplane._conformance_ledger import CaseLedger, throw_away
@@ -176,7 +176,7 @@ async def _rebuild_agrees(drawn: _Log) -> bool:
     asks = drawn.asks(drawn.ends)
     before = _values(await drawn.answers(asks))
     await begin_epoch(
-        ledger.database, ledger.tenant, projector_version=RuleProjector().version, stream="epochs",
+        ledger.database, ledger.tenant, projector_version=RuleProjector().version, stream=EPOCHS,
         actor_id="operator", grant=LOCAL_GRANT,
     )  # fmt: skip
     await ledger.fold()

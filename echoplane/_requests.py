@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -45,6 +46,22 @@ def page_of(
     """Return a page of a list: in the order of a key, what comes after one."""
     ordered = sorted(found, key=key)
     return [one for one in ordered if after is None or key(one) > after][:limit]
+
+
+def members_once(raw: bytes, *, field: str) -> None:
+    """
+    Check JSON that was read by its shape already: of a member that stands twice, which was meant?
+
+    Raises:
+        BadRequest: One stands twice in an object. Its name is not said: it may be content.
+    """
+
+    def check(pairs: list[tuple[str, object]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            raise BadRequest(field=field, reason="a member stands twice in one object")
+
+    # Numbers are of no interest, and one of very many digits would be refused.
+    json.loads(raw, object_pairs_hook=check, parse_int=len, parse_float=len)
 
 
 def read_name(text: str, *, field: str) -> str:

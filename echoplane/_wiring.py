@@ -18,7 +18,7 @@ from audit import replay
 from contracts.discovery_wire import ReindexAnswer
 from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import NotFound, Unavailable
-from contracts.events import EventDraft
+from contracts.events import RELATIONS, EventDraft
 from contracts.grants import LOCAL_GRANT, Grant
 from contracts.read_wire import ResolveAnswer
 from contracts.relation_wire import ContractAnswer
@@ -204,7 +204,7 @@ class Plane:
             self.database,
             tenant,
             contract,
-            stream="relations",
+            stream=RELATIONS,
             actor_id="operator",
             grant=LOCAL_GRANT,
             new_epoch=new_epoch,

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import BadRequest
-from contracts.events import Event, EventDraft, Kind
+from contracts.events import DECISIONS, Event, EventDraft, Kind
 from ledger import _tables
 from ledger._keys import TenantKeys
 from ledger._read import read_events_by_id
@@ -26,7 +26,6 @@ SKIP: Final = "skip"
 """The relation on which a `decision` event names the first epoch that passes over an event, its entity."""
 TENANCY: Final = "tenancy"
 """The relation on which one says what holds of its tenant from then on (`ledger._tenancy`)."""
-STREAM: Final = "decisions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,7 @@ def decision_draft(entity: str, relation: str, value: object, *, reason: str, ac
     """Return a `decision` event: an operator says something of an event or a tenant, and why."""
     return EventDraft.model_validate(
         {
-            "stream": STREAM,
+            "stream": DECISIONS,
             "kind": Kind.DECISION.value,
             "actor": {"id": actor_id, "class": "operator"},
             "text": reason,

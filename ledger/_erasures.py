@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import IntegrityFault, LimitExceeded
-from contracts.events import Event, EventDraft, Kind
+from contracts.events import ERASURES, Event, EventDraft, Kind
 from contracts.identity import SAME_AS
 from contracts.limits import APPEND_BYTES_MAX, APPEND_EVENTS_MAX, TEXT_CHARACTERS_MAX
 from ledger import _tables
@@ -26,7 +26,6 @@ from ledger._read import read_events_by_id
 from ledger._tenants import PLANE
 from ledger._tombstones import veiled
 
-STREAM: Final = "erasures"
 """Of every erasure event; nobody else's events are of kind `erasure`, whatever their stream is called."""
 _VERSION: Final = 1
 _EVENT_ID: Final = re.compile(r"ev_[0-9a-hjkmnp-tv-z]{26}")
@@ -196,7 +195,7 @@ def _empty() -> dict[str, list[Any]]:
 def _draft(part: dict[str, list[Any]], actor_id: str) -> EventDraft:
     text = canonical({"version": _VERSION, **part}).decode("ascii")
     actor = {"id": actor_id, "class": "operator"}
-    form = {"stream": STREAM, "kind": Kind.ERASURE.value, "actor": actor, "text": text}
+    form = {"stream": ERASURES, "kind": Kind.ERASURE.value, "actor": actor, "text": text}
     return EventDraft.model_validate(form)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from contracts.claims import DERIVED, OPERATOR, SELF
 from contracts.errors import BadRequest, Forbidden, NotFound
-from contracts.events import COMMAND_KINDS, ActorDraft, EventDraft, Kind
+from contracts.events import COMMAND_KINDS, RESERVED_STREAMS, ActorDraft, EventDraft, Kind
 from contracts.grants import ANY, Grant, Right
 
 _RIGHT_OF_COMMAND: Final = {
@@ -38,13 +38,16 @@ def check_emit(grant: Grant, tenant: str, drafts: Sequence[EventDraft]) -> None:
 
     Raises:
         NotFound: The grant is another tenant's.
-        Forbidden: It lacks the right `emit`, an actor or a class.
+        Forbidden: It lacks the right `emit`, an actor or a class; or the right `operator` for a stream
+            that is reserved.
         BadRequest: A kind that has a command of its own, or a class that nobody may state.
     """
     check_right(grant, tenant, Right.EMIT)
     for index, draft in enumerate(drafts):
         if draft.kind in COMMAND_KINDS:
             raise BadRequest(field=f"events[{index}].kind", reason=f"{draft.kind} has a command of its own")
+        if draft.stream in RESERVED_STREAMS and Right.OPERATOR not in grant.rights:
+            raise Forbidden(needs=f"the right {Right.OPERATOR}: the stream {draft.stream} is reserved")
         _check_class(draft, index)
         _check_actor(grant, draft.actor)
 
