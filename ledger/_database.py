@@ -27,7 +27,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 from contracts import limits
 from contracts.ports import Clock
 from ledger._combine import Combiner
-from ledger._direct import IDLE_SECONDS_MAX, Direct
+from ledger._direct import IDLE_SECONDS_MAX, Connection, Direct
 from ledger._driver_errors import translated
 from ledger._keys import KeyRing, Randomness, TenantKeys, key_ring
 from ledger._news import News
@@ -247,7 +247,7 @@ def _engine(url: str, *, name: str, more: str) -> AsyncEngine:
         pool_size=POOL_CONNECTIONS,
         max_overflow=0,
         pool_timeout=POOL_WAIT_SECONDS,
-        connect_args=_connecting(name, more=more),
+        connect_args=_connecting(name, more=more) | {"async_creator_fn": Connection.connect},
     )
     _ask_after_idling(engine)
     return engine

@@ -6,10 +6,11 @@ import asyncio
 
 import psycopg
 import pytest
+from psycopg.pq import TransactionStatus
 
 from contracts.errors import Unavailable
 from ledger import _direct
-from ledger._direct import Direct
+from ledger._direct import Connection, Direct
 
 
 @pytest.fixture
@@ -69,9 +70,9 @@ async def test_a_read_under_way_at_the_end_keeps_no_connection(direct, monkeypat
     given = []
     give_back = Direct._give_back
 
-    async def spied(self, driver):
-        given.append(driver)
-        await give_back(self, driver)
+    async def spied(self, held):
+        given.append(held.driver)
+        await give_back(self, held)
 
     monkeypatch.setattr(Direct, "_give_back", spied)
     reading = asyncio.create_task(direct.rows("SELECT pg_sleep(0.2)", {}))
@@ -83,3 +84,33 @@ async def test_a_read_under_way_at_the_end_keeps_no_connection(direct, monkeypat
     assert given[0].closed
     with pytest.raises(Unavailable, match="closed"):
         await direct.rows("SELECT 1", {})
+
+
+async def test_a_statement_is_made_ready_once_for_all_its_values_of_one_type(direct):
+    for value in (7, 8, None, "nine"):
+        assert await direct.rows("SELECT %(value)s::text, %(value)s IS NULL", {"value": value}) == [
+            (None if value is None else str(value), value is None)
+        ]
+
+    assert await direct.rows("SELECT count(*) FROM pg_prepared_statements", {}) == [(3,)]
+
+
+async def test_what_comes_in_many_pieces_or_leaves_in_many_is_whole(direct):
+    text = "é" * 8_000_000
+
+    assert await direct.rows("SELECT %(text)s::text", {"text": text}) == [(text,)]
+    assert await direct.rows("SELECT repeat('y', 30000000)", {}) == [("y" * 30_000_000,)]
+
+
+async def test_a_connection_whose_read_was_cancelled_serves_the_next_one(database):
+    async with await Connection.connect(database.plane.replace("+psycopg", ""), autocommit=True) as made:
+        reading = asyncio.create_task(made.execute("SELECT pg_sleep(60)"))
+        while made.pgconn.transaction_status != TransactionStatus.ACTIVE:
+            await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+        found = await made.execute("SELECT 1")
+
+        assert await found.fetchall() == [(1,)]
