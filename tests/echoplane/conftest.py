@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.limits import WAIT_MS_MAX
 from discovery import serve
+from echoplane._cli import execute
 from echoplane._embedded import Servers
 from echoplane._folders import DataFolder
 from echoplane._http import make_app
@@ -45,6 +47,41 @@ def folder(place: Path) -> Iterator[DataFolder]:
     made = DataFolder.at(place / "data", system=place / "system")
     yield made
     asyncio.run(stop_and_discard(made))
+
+
+@pytest.fixture(scope="session")
+def plane_of_commands() -> Iterator[dict[str, str]]:
+    """The environment of commands over a plane that is up; each test gives it tenants of its own."""
+    root = Path(tempfile.mkdtemp(prefix="echoplane-cli-"))
+    root.chmod(0o711)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {"ECHOPLANE_DATA_DIR": str(root / "data"), "ECHOPLANE_HTTP_PORT": str(port)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        assert execute(["up", "--detach"]) == 0
+    yield environment
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        assert execute(["down"]) == 0
+        assert execute(["status"]) == 1
+    DataFolder.at(root / "data").discard()
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def up(plane_of_commands: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of this test speak to the plane that is up."""
+    for name, value in plane_of_commands.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def data_dir(up: None, plane_of_commands: dict[str, str]) -> Path:
+    return Path(plane_of_commands["ECHOPLANE_DATA_DIR"])
 
 
 async def stop_and_discard(folder: DataFolder) -> None:

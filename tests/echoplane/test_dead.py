@@ -80,9 +80,7 @@ async def test_a_decision_names_a_position_and_its_reason(client, stopped):
         assert answer.status_code == status, (position, body)
 
 
-def test_the_commands_say_whether_something_is_stopped(place, capsys, monkeypatch):
-    monkeypatch.setenv("ECHOPLANE_DATA_DIR", str(place / "data"))
-
+def test_the_commands_say_whether_something_is_stopped(up, capsys):
     assert execute(["token", "--tenant", "shop", "--actor", "ann"]) == 0
     capsys.readouterr()
 

@@ -13,7 +13,7 @@ from contracts.reports import DoctorAnswer
 from contracts.wire import ReceiptAnswer
 from echoplane import _scrub
 from echoplane._cli import execute
-from tests.echoplane.test_cli import data_dir, lines, run, up  # noqa: F401 - fixtures
+from tests.echoplane.test_cli import lines, run  # noqa: F401 - a fixture
 
 
 @pytest.fixture

@@ -85,15 +85,14 @@ async def test_an_append_that_finds_no_room_is_told_when_to_come_again(plane, tu
     assert events.json()["events"] == []
 
 
-def test_the_command_line_lists_a_page(place, capsys, monkeypatch, turn):
-    monkeypatch.setenv("ECHOPLANE_DATA_DIR", str(place / "data"))
+def test_the_command_line_lists_a_page(up, place, capsys, turn):
     lines = [turn(f"line\n{n}", correlation="run" if n else "other") for n in range(3)]
     (place / "events.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert execute(["emit", str(place / "events.jsonl"), "--tenant", "home"]) == 0
+    assert execute(["emit", str(place / "events.jsonl"), "--tenant", "listed"]) == 0
     capsys.readouterr()
 
     def listed(*options):
-        assert execute(["events", "--tenant", "home", "--json", *options]) == 0
+        assert execute(["events", "--tenant", "listed", "--json", *options]) == 0
         return [json.loads(line)["position"] for line in capsys.readouterr().out.splitlines()]
 
     assert listed() == [1, 2, 3]
@@ -101,9 +100,9 @@ def test_the_command_line_lists_a_page(place, capsys, monkeypatch, turn):
     assert listed("--correlation", "run", "--after-position", "2") == [3]
     assert listed("--commit", "2") == [2]
     assert listed("--stream", "s1", "--after-version", "2") == [3]
-    assert execute(["events", "--tenant", "home", "--after-position", "2"]) == 0
+    assert execute(["events", "--tenant", "listed", "--after-position", "2"]) == 0
     [line] = capsys.readouterr().out.splitlines()
     assert line.split()[0] == "3"
     assert line.endswith("s1  line 2")
-    assert execute(["events", "--tenant", "home", "--commit", "1", "--stream", "s1"]) == 2
+    assert execute(["events", "--tenant", "listed", "--commit", "1", "--stream", "s1"]) == 2
     assert execute(["events", "--tenant", "nobody"]) == 2

@@ -259,9 +259,9 @@ async def test_a_claim_that_did_nothing_is_shown_with_its_key(client, remember):
 # --- at the command line --------------------------------------------------------------------------
 
 
-def test_a_view_is_pinned_and_asked_at_from_the_command_line(folder, tmp_path, capsys):
+def test_a_view_is_pinned_and_asked_at_from_the_command_line(up, tmp_path, capsys):
     def run(*arguments):
-        code = execute([*arguments, "--tenant", "t", "--data-dir", str(folder.root), "--json"])
+        code = execute([*arguments, "--tenant", "pinned", "--json"])
         out, err = capsys.readouterr()
         return code, [json.loads(line) for line in (out or err).splitlines()]
 
