@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.claims import Claim
@@ -35,9 +35,9 @@ from ledger._timeline import Segment, claims_of_cell
 from ledger._values import Normals
 from ledger._world import Key, references_of, with_merged
 from ledger.resolve import resolve_many
+from tests.ledger.examples import examples
 from tests.ledger.folded import Ledger
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of, logs
-from tests.ledger.test_fold import QUICK
 
 if TYPE_CHECKING:
     from ledger._keys import TenantKeys
@@ -134,13 +134,14 @@ def check(ledger: Ledger, commits, data, relations) -> None:
                     assert short.resolution == full.resolution or len(own) <= READ
 
 
+@pytest.mark.property
 def test_few_claims_and_the_cells_answer_as_all_claims_do(ledger, long_from_three):
-    @settings(QUICK, max_examples=5)
+    @examples(3)
     @given(logs(events_max=10), st.data())
     def holds(commits, data):
         check(ledger, commits, data, ["home", "tags", "visit", "level"])
 
-    @settings(QUICK, max_examples=5)
+    @examples(3)
     @given(logs(events_max=10, relations=("home", "tags", "boss"), identity=True, derived=True), st.data())
     def merged(commits, data):
         check(ledger, commits, data, ["home", "tags", "boss"])
@@ -251,6 +252,7 @@ def assert_mark(excerpt: Excerpt, short: KeyVerdict, full: KeyVerdict, claim: Cl
         assert claim.claim_id in carrying
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("read", [1, 2])
 @pytest.mark.parametrize(
     ("relations", "more"),
@@ -266,7 +268,7 @@ def assert_mark(excerpt: Excerpt, short: KeyVerdict, full: KeyVerdict, claim: Cl
 def test_an_excerpt_never_lists_what_all_claims_would_not(monkeypatch, relations, more, read):
     monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", read)
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @examples(30, many=300)
     @given(logs(events_max=14, relations=relations, **more), st.data())
     def holds(commits, data):
         claims = claims_in(commits)

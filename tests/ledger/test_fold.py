@@ -24,7 +24,7 @@ from tests.ledger.folded import Ledger
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, START, instant, instants_of, logs
 from tests.ledger.scenario_logs import PlainProjector
 
-QUICK = examples(6)
+QUICK = examples(4)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def same(other="annie", **fields):
 
 
 @pytest.mark.property
-@examples(30)
+@examples(18)
 @given(logs(events_max=9, relations=("home",), identity=True, derived=True))
 def test_every_pair_has_at_every_cut_what_the_oracle_says(commits):
     claims = claims_in(commits)

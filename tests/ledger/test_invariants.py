@@ -56,7 +56,7 @@ def told_all(ledger, commits, *, hours=12) -> Told:
 PEOPLE = [("ann", "user"), ("bob", "user"), ("r1", "sensor"), ("r2", "sensor")]
 
 
-@examples(4)
+@examples(3)
 @given(ANYTHING, st.sampled_from([1, 2, 5]))
 def test_1_delivery_batches_workers_crashes_and_rebuilds_change_nothing(many_tenants, commits, size):
     ledger = many_tenants
@@ -100,7 +100,7 @@ def test_1_delivery_batches_workers_crashes_and_rebuilds_change_nothing(many_ten
 
 
 @pytest.mark.parametrize("listed", [1, LISTED_CLAIMS_MAX])
-@examples(4)
+@examples(3)
 @given(ANYTHING, st.integers(1, 6))
 def test_2_what_is_appended_changes_no_answer_at_an_older_cut(many_tenants, monkeypatch, listed, commits, at):
     # Of a long key not every claim is read: what is listed of it must not change either.
@@ -123,7 +123,7 @@ def test_2_what_is_appended_changes_no_answer_at_an_older_cut(many_tenants, monk
     assert answers() == before
 
 
-@examples(4)
+@examples(3)
 @given(ANYTHING, st.integers(1, 5))
 def test_3_cells_of_one_line_never_overlap_and_say_what_the_oracle_says(many_tenants, commits, size):
     ledger = many_tenants
@@ -136,7 +136,7 @@ def test_3_cells_of_one_line_never_overlap_and_say_what_the_oracle_says(many_ten
     told.compare()
 
 
-@examples(4)
+@examples(3)
 @given(ANYTHING)
 def test_4_nothing_stands_without_provenance_that_exists_in_its_own_tenant(many_tenants, commits):
     ledger = many_tenants
@@ -171,7 +171,7 @@ def test_4_nothing_stands_without_provenance_that_exists_in_its_own_tenant(many_
                 assert claim.commit <= cut
 
 
-@examples(4)
+@examples(3)
 @given(ANYTHING, st.data())
 def test_5_a_stale_index_proposes_and_never_decides(many_tenants, commits, data):
     ledger = many_tenants
@@ -199,7 +199,7 @@ def test_5_a_stale_index_proposes_and_never_decides(many_tenants, commits, data)
                 assert evidence.event_id in carrying | acting
 
 
-@examples(4)
+@examples(3)
 @given(ANYTHING, st.data())
 def test_6_order_and_score_of_candidates_change_nothing_that_is_current(many_tenants, commits, data):
     ledger = many_tenants
@@ -218,7 +218,7 @@ def test_6_order_and_score_of_candidates_change_nothing_that_is_current(many_ten
     assert required[0] == required[1]
 
 
-@examples(25)
+@examples(15)
 @given(logs(relations=("home", "level")), st.booleans())
 def test_7_conflicts_are_minimal_and_complete_and_need_two_sources(commits, is_any):
     contracts = CONTRACTS
@@ -274,7 +274,7 @@ def same_answers(one, other, relations) -> None:
             assert found[0] == found[1], (entity, relation, at)
 
 
-@examples(25)
+@examples(15)
 @given(logs(relations=("home", "tags")), st.sampled_from(["home", "tags"]), st.sampled_from("ab"))
 def test_8_to_say_again_is_to_say_and_the_last_correction_counts(commits, relation, value):
     number = sum(map(len, commits))
@@ -292,7 +292,7 @@ def test_8_to_say_again_is_to_say_and_the_last_correction_counts(commits, relati
     same_answers(after(claim, first, last), after(claim, INERT, last), [relation])
 
 
-@examples(25)
+@examples(15)
 @given(st.data(), st.lists(st.tuples(st.integers(0, 8), st.integers(2, 6)), min_size=1, max_size=6))
 def test_9_an_interval_split_into_two_of_one_value_changes_no_answer(data, spans):
     def spelt(start, end, value):
@@ -315,7 +315,7 @@ def test_9_an_interval_split_into_two_of_one_value_changes_no_answer(data, spans
     same_answers(whole, split, ["home"])
 
 
-@examples(12)
+@examples(7)
 @given(
     logs(relations=("home", "tags"), events_max=9),
     st.lists(st.sampled_from([-9_000, -30, 0, 0, 5]), min_size=8, max_size=8),
