@@ -17,6 +17,7 @@ The error tree, sorted by who must act.
     │   ├── TenantTaken        the name is a tenant's, or was one's that was deleted
     │   ├── TenantSuspended    an operator stopped appends to the tenant, and has to resume them
     │   ├── QuotaExceeded      the tenant's log is as large as an operator allows it to be
+    │   ├── AddressTaken       another program listens where the API is to; says which
     │   ├── RunRefused         a measured run or a gate would no longer be evidence; says why
     │   └── LimitExceeded      a documented bound was passed
     ├── Stale          the caller reads again, then retries
@@ -40,7 +41,9 @@ error in one table each; nothing else may map errors.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
+
+PORT_MAX: Final = 65_535
 
 
 class EchoplaneError(Exception):
@@ -213,6 +216,20 @@ class QuotaExceeded(Incorrect):
     def __init__(self, *, quota: str, allowed: int, given: int) -> None:
         super().__init__(f"the tenant's log may hold {allowed} {quota}, and would hold {given}")
         self.quota, self.allowed, self.given = quota, allowed, given
+
+
+class AddressTaken(Incorrect):
+    """Another program listens where the API is to: waiting changes nothing. `holder` is None if unknown."""
+
+    code = "incorrect.address_taken"
+
+    def __init__(self, *, host: str, port: int, holder: str | None) -> None:
+        other = port + 1 if port < PORT_MAX else port - 1
+        super().__init__(
+            f"{host} port {port} is taken by {holder or 'a process of another account'}: end it, or choose "
+            f"another port, such as `ECHOPLANE_HTTP_PORT={other} echoplane up`"
+        )
+        self.host, self.port, self.holder = host, port, holder
 
 
 class RunRefused(Incorrect):

@@ -43,13 +43,6 @@ class Kind(StrEnum):
 COMMAND_KINDS = frozenset({Kind.RELATION, Kind.DECISION, Kind.ERASURE})
 """Kinds that `emit` refuses."""
 
-DECISIONS = "decisions"
-ERASURES = "erasures"
-RELATIONS = "relations"
-EPOCHS = "epochs"
-RESERVED_STREAMS = frozenset({DECISIONS, ERASURES, RELATIONS, EPOCHS})
-"""Where commands write what they decided: nobody else does without the right `operator`."""
-
 
 class Stance(StrEnum):
     """What a claim does to what was said before."""

@@ -17,6 +17,13 @@ class Right(StrEnum):
     BACKFILL = "backfill"
 
 
+DECISIONS = "decisions"
+ERASURES = "erasures"
+RELATIONS = "relations"
+EPOCHS = "epochs"
+RESERVED_STREAMS = frozenset({DECISIONS, ERASURES, RELATIONS, EPOCHS})
+"""Where commands write what they decided: nobody else does without the right `operator`."""
+
 ANY: str = "*"
 """In `actors` or `classes`: every one."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contracts.claims import USER
-from contracts.errors import BadRequest
+from contracts.errors import BadRequest, EchoplaneError
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT, Grant, Right
 from contracts.wire import SCHEMAS, ImportAnswer, ReceiptAnswer, TokenAnswer
@@ -93,12 +93,18 @@ async def _emit_atomic(settings: Settings, tenant: str, lines: Sequence[Line], *
 
 async def _emit_lines(settings: Settings, tenant: str, lines: Sequence[Line], *, as_json: bool) -> None:
     first = last = repeated = 0
-    async with with_plane(settings) as plane:
-        await plane.make_tenant(tenant)
-        async for _, receipt in emit(lines, _append_to(plane, tenant)):
-            first, last, repeated = first or receipt.commit, receipt.commit, repeated + receipt.repeated
-            if as_json:
-                print_json(receipt)
+    try:
+        async with with_plane(settings) as plane:
+            await plane.make_tenant(tenant)
+            async for _, receipt in emit(lines, _append_to(plane, tenant)):
+                first, last, repeated = first or receipt.commit, receipt.commit, repeated + receipt.repeated
+                if as_json:
+                    print_json(receipt)
+    except EchoplaneError as error:
+        # Before the first line nothing was written; who sent a file is told so, too.
+        if "written" not in error.details():
+            error.located(written=0, commit=0)
+        raise
     if not as_json:
         print_line(_counted(len(lines), first, last, repeated=repeated))
 

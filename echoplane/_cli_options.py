@@ -13,7 +13,7 @@ import typer
 from pydantic import BaseModel
 
 from contracts import limits, values
-from contracts.errors import BadRequest, EchoplaneError
+from contracts.errors import BadRequest, EchoplaneError, Unavailable
 from contracts.wire import ErrorAnswer
 from echoplane._failures import error_answer
 from echoplane._settings import Settings, read_settings
@@ -131,8 +131,20 @@ def report(error: EchoplaneError, *, as_json: bool) -> None:
         line = json.dumps(answer.model_dump(mode="json"), ensure_ascii=False)
     else:
         place = f"line {answer.error.details['line']}: " if "line" in answer.error.details else ""
-        written = answer.error.details.get("written")
-        others = f"; {written} other lines were written" if written else ""
-        line = f"echoplane: {place}{answer.error.message}{others} [{answer.error.code}; {answer.error.act}]"
+        words = f"{place}{answer.error.message}{_written(error)}"
+        line = f"echoplane: {words} [{answer.error.code}; {answer.error.act}]"
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
+
+
+def _written(error: EchoplaneError) -> str:
+    """Say what of a file was written before an error, and how to go on."""
+    details = error.details()
+    if "written" not in details:
+        return ""
+    upto = f", up to commit {details['commit']}" if details["commit"] else ""
+    unknown = ", and of others it is not known" if isinstance(error, Unavailable) else ""
+    return (
+        f"; {details['written']} events were acknowledged{upto}{unknown}. Emit the same file again to go on: "
+        "an event with a source_event_id or an idempotency_key is not written twice"
+    )

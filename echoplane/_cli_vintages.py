@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contracts.errors import BadRequest
-from contracts.events import RELATIONS
-from contracts.grants import LOCAL_GRANT
+from contracts.grants import LOCAL_GRANT, RELATIONS
 from contracts.relation_wire import ContractRequest
 from contracts.wire import VintagesAnswer
 from echoplane._cli_options import DataDir, Json, Tenant, print_json, print_line, run, settings_for

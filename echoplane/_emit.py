@@ -77,10 +77,11 @@ async def emit(lines: Sequence[Line], append: Append) -> AsyncIterator[tuple[Lin
     Commit each line, in order, and yield its receipt; lines that were committed beside a refused one too.
 
     Raises:
-        EchoplaneError: The log refused one, the first of its window; the error's details say which
-            `line`, and how many were `written`. Emitting the same file again goes on from there.
+        EchoplaneError: One was refused, or is not known to be written, the first of its window; the
+            details say which `line`, how many others were `written` (acknowledged), and up to which
+            `commit`. Emitting the same file again goes on from there.
     """
-    written = 0
+    written = commit = 0
     for window in _windows(lines):
         tasks = [asyncio.create_task(append([line.draft])) for line in window]
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
@@ -89,12 +90,12 @@ async def emit(lines: Sequence[Line], append: Append) -> AsyncIterator[tuple[Lin
             if isinstance(outcome, BaseException):
                 failed = failed or (line, outcome)
                 continue
-            written += 1
+            written, commit = written + 1, max(commit, outcome.commit)
             yield line, outcome
         if failed is not None:
             line, error = failed
             if isinstance(error, EchoplaneError):
-                error.located(line=line.number, written=written)
+                error.located(line=line.number, written=written, commit=commit)
             raise error
 
 

@@ -6,8 +6,7 @@ import asyncio
 
 from contracts.epoch_wire import DropAnswer, EpochAnswer, EpochsAnswer, RebuildAnswer
 from contracts.errors import OtherProjector, Poisoned, Unavailable
-from contracts.events import EPOCHS
-from contracts.grants import Grant
+from contracts.grants import EPOCHS, Grant
 from echoplane._plane import ask_for
 from echoplane._state import Role
 from echoplane._wiring import FOLD_STALL_SECONDS, Plane

@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from contracts.errors import (
+    AddressTaken,
     AlreadyKnown,
     BadRequest,
     EchoplaneError,
@@ -71,6 +72,7 @@ HTTP_STATUSES: Final[tuple[tuple[type[EchoplaneError], int], ...]] = (
 """First match wins: the finer class stands before its category."""
 
 _ACTS: Final[tuple[tuple[type[EchoplaneError], str], ...]] = (
+    (AddressTaken, "end the other program, or set ECHOPLANE_HTTP_PORT"),
     (TenantSuspended, "the operators of the plane: `echoplane tenants resume`"),
     (QuotaExceeded, "the operators of the plane: `echoplane tenants quota`"),
     (Incorrect, "change the request"),

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from contracts.events import EPOCHS, EventDraft
-from contracts.grants import LOCAL_GRANT
+from contracts.events import EventDraft
+from contracts.grants import EPOCHS, LOCAL_GRANT
 from contracts.resolutions import KeyResolution, Missing, Resolved
 from echoplane._conformance_ledger import CaseLedger, throw_away
 from ledger import log

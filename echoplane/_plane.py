@@ -18,6 +18,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from contracts.errors import Unavailable
+from echoplane._address import require_free
 from echoplane._embedded import Servers, find_servers, stop_servers
 from echoplane._folders import DataFolder
 from echoplane._keeper import end_roles, own_command
@@ -107,11 +108,13 @@ async def ensure_supervisor(settings: Settings, *, mode: Mode, roles: Collection
     Mode `up` makes an ephemeral one stay.
 
     Raises:
+        AddressTaken: Another program listens where it is to.
         Unavailable: It does not start.
     """
     folder = DataFolder.at(settings.data_dir)
     async with exclusive(folder.run / START_LOCK):
         state = await _settled(folder)
+        _require_address(settings, state, mode=mode)
         if state is None:
             child = _start_supervisor(settings, folder, mode=mode, roles=roles)
         else:
@@ -125,11 +128,13 @@ async def claim_or_promote(settings: Settings, supervisor: Supervisor) -> PlaneS
     Make this process the supervisor; else return what the one that runs said before it was made to stay.
 
     Raises:
+        AddressTaken: Another program listens where it is to.
         Unavailable: The one that runs does not start up.
     """
     folder = DataFolder.at(settings.data_dir)
     async with exclusive(folder.run / START_LOCK):
         state = await _settled(folder)
+        _require_address(settings, state, mode=Mode.UP)
         if state is None:
             with contextlib.suppress(AlreadyRunning):
                 await supervisor.claim()
@@ -138,6 +143,12 @@ async def claim_or_promote(settings: Settings, supervisor: Supervisor) -> PlaneS
         _wish(folder, state, mode=Mode.UP, roles=())
         await _wait_ready(folder, state.process, mode=Mode.UP)
         return state
+
+
+def _require_address(settings: Settings, state: PlaneState | None, *, mode: Mode) -> None:
+    """Refuse to bring up a plane whose address another program holds; one that is up holds its own."""
+    if mode is Mode.UP and (state is None or state.mode is not Mode.UP):
+        require_free(settings.http_host, settings.http_port)
 
 
 async def follow(process: ProcessRecord) -> None:

@@ -15,14 +15,14 @@ import importlib
 import os
 import shutil
 import signal
-import socket
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
 import structlog
 
-from contracts.errors import EchoplaneError, Unavailable
+from contracts.errors import EchoplaneError
+from echoplane._address import require_free
 from echoplane._embedded import ensure_servers, stop_servers
 from echoplane._folders import DataFolder
 from echoplane._keeper import STOP_SECONDS, Keeper, end_roles, posts
@@ -148,7 +148,7 @@ class Supervisor:
 
     async def _start(self) -> None:
         if self._state.mode is Mode.UP:
-            _require_free(self._settings.http_host, self._settings.http_port)
+            require_free(self._settings.http_host, self._settings.http_port)
         # Alembic is slow to load; the servers start meanwhile.
         loading = asyncio.create_task(asyncio.to_thread(importlib.import_module, "ledger.schema"))
         servers, _ = await asyncio.gather(ensure_servers(self._settings), loading)
@@ -303,23 +303,6 @@ class Supervisor:
         others = tuple(state for state in self._state.roles if state.role != role.role)
         self._state = replace(self._state, roles=(*others, role))
         self._state.write(self._folder)
-
-
-def _require_free(host: str, port: int) -> None:
-    """
-    Refuse to start where another program answers at our address.
-
-    Raises:
-        Unavailable: It is taken, or not an address of this machine.
-    """
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        # As the server itself does: an address that a connection of before still holds is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            reason = f"{host} port {port} cannot be used ({error.strerror}); set ECHOPLANE_HTTP_PORT"
-            raise Unavailable(part="http", reason=reason) from error
 
 
 def _lock_if_unused(folder: DataFolder) -> int | None:

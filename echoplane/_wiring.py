@@ -18,8 +18,8 @@ from audit import replay
 from contracts.discovery_wire import ReindexAnswer
 from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import NotFound, Unavailable
-from contracts.events import RELATIONS, EventDraft
-from contracts.grants import LOCAL_GRANT, Grant
+from contracts.events import EventDraft
+from contracts.grants import LOCAL_GRANT, RELATIONS, Grant
 from contracts.read_wire import ResolveAnswer
 from contracts.relation_wire import ContractAnswer
 from contracts.relations import RelationContract

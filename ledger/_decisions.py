@@ -17,7 +17,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import BadRequest
-from contracts.events import DECISIONS, Event, EventDraft, Kind
+from contracts.events import Event, EventDraft, Kind
+from contracts.grants import DECISIONS
 from ledger import _tables
 from ledger._keys import TenantKeys
 from ledger._read import read_events_by_id

@@ -16,7 +16,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import IntegrityFault, LimitExceeded
-from contracts.events import ERASURES, Event, EventDraft, Kind
+from contracts.events import Event, EventDraft, Kind
+from contracts.grants import ERASURES
 from contracts.identity import SAME_AS
 from contracts.limits import APPEND_BYTES_MAX, APPEND_EVENTS_MAX, TEXT_CHARACTERS_MAX
 from ledger import _tables

@@ -7,8 +7,8 @@ from typing import Final
 
 from contracts.claims import DERIVED, OPERATOR, SELF
 from contracts.errors import BadRequest, Forbidden, NotFound
-from contracts.events import COMMAND_KINDS, RESERVED_STREAMS, ActorDraft, EventDraft, Kind
-from contracts.grants import ANY, Grant, Right
+from contracts.events import COMMAND_KINDS, ActorDraft, EventDraft, Kind
+from contracts.grants import ANY, RESERVED_STREAMS, Grant, Right
 
 _RIGHT_OF_COMMAND: Final = {
     Kind.RELATION: Right.ADMIN,

@@ -8,8 +8,9 @@ import json
 import pytest
 
 from contracts import limits
-from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded
+from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded, Unavailable
 from contracts.wire import ReceiptAnswer
+from echoplane._cli_options import report
 from echoplane._emit import WINDOW_LINES, check_atomic, emit, read_lines
 
 TURN = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}, "text": "Hello."}
@@ -118,7 +119,33 @@ async def test_lines_committed_beside_a_refused_one_have_their_receipts_and_are_
 
     assert log.texts == ["one", "three", "four"]
     assert receipts == [1, 3, 4]
-    assert refused.value.details() == {"idempotency_key": "k", "line": 2, "written": 3}
+    assert refused.value.details() == {"idempotency_key": "k", "line": 2, "written": 3, "commit": 3}
+
+
+async def test_a_file_that_was_cut_off_says_what_was_acknowledged_and_how_to_go_on(capsys):
+    texts = [f"{number}" for number in range(WINDOW_LINES + 9)]
+    lines = read_lines(jsonl(*(TURN | {"text": text} for text in texts)))
+    log = Log()
+
+    async def append(drafts):
+        if len(log.texts) > WINDOW_LINES:
+            raise Unavailable(part="database", reason="connection lost")
+        return await log.append(drafts)
+
+    with pytest.raises(Unavailable) as cut_off:
+        [got async for got in emit(lines, append)]
+    report(cut_off.value, as_json=False)
+
+    acknowledged = WINDOW_LINES + 1
+    assert cut_off.value.details() == {
+        "part": "database", "reason": "connection lost",
+        "line": acknowledged + 1, "written": acknowledged, "commit": acknowledged,
+    }  # fmt: skip
+    said = capsys.readouterr().err
+    assert (
+        f"{acknowledged} events were acknowledged, up to commit {acknowledged}, and of others" in said
+    )
+    assert "Emit the same file again" in said
 
 
 async def test_nothing_after_a_refused_line_that_names_others_is_written():
@@ -133,7 +160,7 @@ async def test_nothing_after_a_refused_line_that_names_others_is_written():
         [got async for got in emit(read_lines(jsonl(*rows)), log.append)]
 
     assert log.texts == ["a"]
-    assert caught.value.details() == {"idempotency_key": "k", "line": 2, "written": 1}
+    assert caught.value.details() == {"idempotency_key": "k", "line": 2, "written": 1, "commit": 1}
 
 
 def test_one_commit_takes_a_bounded_number_of_events():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -210,16 +212,21 @@ def test_up_stays_until_it_is_told_to_end_and_then_leaves_nothing(start, folder)
     assert alive(folder) == []
 
 
-def test_up_says_that_its_port_is_taken_and_by_which_setting_to_move(folder, run, capsys):
+def test_up_says_which_port_is_taken_by_whom_and_how_to_choose_another(folder, run, capsys):
+    port = read_settings().http_port
     with socket.socket() as other:
-        other.bind(("127.0.0.1", read_settings().http_port))
+        other.bind(("127.0.0.1", port))
         other.listen()
 
-        code = execute(["up", "--detach"])
-        said = capsys.readouterr().err
+        code = execute(["up", "--detach", "--json"])
+        error = json.loads(capsys.readouterr().err)["error"]
+        foreground = execute(["up"])
 
-    assert code == 4
-    assert "ECHOPLANE_HTTP_PORT" in said
+    assert (code, foreground, error["code"]) == (2, 2, "incorrect.address_taken")
+    holder = f"process {os.getpid()} ({Path('/proc/self/comm').read_text(encoding='ascii').strip()})"
+    assert error["details"] == {"host": "127.0.0.1", "port": port, "holder": holder}
+    assert f"ECHOPLANE_HTTP_PORT={port + 1}" in error["message"]
+    assert "retry" not in error["act"]
     assert run("status")[0] != 0
 
 
