@@ -55,7 +55,7 @@ RELATIONS: Final[tuple[RelationWords, ...]] = (
     _many("speaks", "speak", "language", "languages"),
     _many("allergic_to", "allergic", "allergy", "allergies"),
     _one("born_in", "born where", "birthplace", "born in"),
-    _one("birthday", "birthday", "born when", "date birth"),
+    _one("birthday", "birthday", "born when", "date birth", "old", "age"),
     _one("age", "old", "age"),
     _one("named", "name", "called"),
     _one("email", "email", "mail address"),

@@ -14,8 +14,8 @@ from contracts.resolutions import Missing
 from contracts.times import ValidAt
 from contracts.views import View
 from ledger.log import TenantKeys
-from ledger.resolve import Window, history, resolve_many
-from realize import Found, Task
+from ledger.resolve import EVERYTHING, Window, history, resolve_many
+from realize import THROUGH_TIME, Found, Task
 
 _INSTANT: Final = timedelta(microseconds=1)
 
@@ -43,7 +43,9 @@ async def found_for(conn: AsyncConnection, keys: TenantKeys, view: View, task: T
             subject.relation,
             epoch=view.epoch,
             cut=view.cut,
-            window=Window(valid_from=start, valid_to=end, known_from=None, known_to=None),
+            window=EVERYTHING
+            if task.form in THROUGH_TIME
+            else Window(valid_from=start, valid_to=end, known_from=None, known_to=None),
         )
         found.append(
             Found(

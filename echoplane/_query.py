@@ -17,13 +17,13 @@ from typing import Final
 import structlog
 
 from contracts import limits
-from contracts.answers import Answer
+from contracts.answers import Answer, AnswerStatus
 from contracts.contexts import ClosureSet, ContextPack
 from contracts.errors import BadRequest, ErasedMeanwhile, Incorrect, Unavailable
 from contracts.events import ErasedEvent
 from contracts.models import LanguageModel
 from contracts.ports import Discovery, TokenCounter
-from contracts.proposals import KeyProposal, Proposal
+from contracts.proposals import KeyProposal, Operation, Plan, Proposal
 from contracts.resolutions import KeyResolution
 from contracts.times import KnownAt, ValidAt
 from contracts.trails import Question, Rebuilt, Trail
@@ -51,6 +51,17 @@ log = structlog.get_logger()
 
 _TRIES_AFRESH = 2
 _INSTANT: Final = timedelta(microseconds=1)
+
+_NOTHING_PROPOSED: Final = Proposal(
+    plan=Plan(
+        operation=Operation.FACT, entities=(), relations=(), times=(), surface="text", confidence_ppm=0
+    ),
+    candidates=(),
+    keys=(),
+    routes=(),
+    degraded=False,
+)
+"""What a question is first read with: the record's own names and keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,18 +138,17 @@ class Path:
         wait_ms: int,
         reader: LanguageModel | None,
     ) -> Asked:
-        view = await pin(self.database, tenant, request, wait_ms=wait_ms)
+        pinned = await pin(self.database, tenant, request, wait_ms=wait_ms)
         started = time.perf_counter()
-        proposal = await self._propose(tenant, question, view)
-        proposed = time.perf_counter()
-        view = await self._asked_view(tenant, question, proposal, view, request)
-        built = await self._build(
-            tenant,
-            question=question,
-            view=view,
-            proposal=proposal,
-            configuration_hash=self.configuration_hash,
-        )
+        proposal = await self._grounded(tenant, question, pinned, _NOTHING_PROPOSED)
+        view, built, proposed = pinned, None, time.perf_counter()
+        if read_task(question, proposal.plan, named_pairs(proposal.plan, proposal)) is not None:
+            # What is derived stands on resolved states alone: nothing need be searched for.
+            view, built = await self._under(tenant, question, request, pinned, proposal)
+        if built is None or built.answer.status != AnswerStatus.ANSWERED:
+            proposal = await self._propose(tenant, question, pinned)
+            proposed = time.perf_counter()
+            view, built = await self._under(tenant, question, request, pinned, proposal)
         trail = Trail(
             trail_id=new_trail_id(self.database),
             tenant=tenant,
@@ -178,16 +188,18 @@ class Path:
             trail=trail,
         )
 
+    async def _under(
+        self, tenant: str, question: Question, request: ViewRequest, pinned: View, proposal: Proposal
+    ) -> tuple[View, _Built]:
+        view = await self._asked_view(tenant, question, proposal, pinned, request)
+        return view, await self._build(tenant, question, view, proposal, self.configuration_hash)
+
     async def rebuild(self, *, tenant: str, trail: Trail) -> Rebuilt:
         """Run everything after `propose` again, from what a trail holds; see the port."""
         async with self.database.snapshot(tenant) as connection:
             await check_not_dropped(connection, tenant, trail.view.epoch)
         built = await self._build(
-            tenant,
-            question=trail.question,
-            view=trail.view,
-            proposal=trail.proposal,
-            configuration_hash=trail.configuration_hash,
+            tenant, trail.question, trail.view, trail.proposal, trail.configuration_hash
         )
         return Rebuilt(
             pack=built.pack,
@@ -239,6 +251,10 @@ class Path:
                 "discovery_unavailable", code=error.code, reason=str(error.details().get("reason", ""))[:200]
             )
             proposal = await propose_degraded(self.database, tenant=tenant, question=question, view=view)
+        return await self._grounded(tenant, question, view, proposal)
+
+    async def _grounded(self, tenant: str, question: Question, view: View, proposal: Proposal) -> Proposal:
+        """Return a proposal with the plan and the keys that the record gives."""
         async with self.database.snapshot(tenant) as connection:
             keys = await tenant_keys(self.database, tenant, connection)
             return await read_question(
@@ -331,7 +347,7 @@ class Path:
         )
 
     async def _build(
-        self, tenant: str, *, question: Question, view: View, proposal: Proposal, configuration_hash: str
+        self, tenant: str, question: Question, view: View, proposal: Proposal, configuration_hash: str
     ) -> _Built:
         gathered = await self._gather(tenant, question=question, view=view, proposal=proposal)
         packed = self._pack(

@@ -12,11 +12,12 @@ from realize._found import Derivation, Derived, Found
 from realize._reader import ABSTENTION, PROMPT_DIGEST, read_answer, read_rendered, reader_prompt
 from realize._realize import realize
 from realize._select import named_pairs
-from realize._task import Task, read_task
+from realize._task import THROUGH_TIME, Task, read_task
 
 __all__ = [
     "ABSTENTION",
     "PROMPT_DIGEST",
+    "THROUGH_TIME",
     "Derivation",
     "Derived",
     "Found",

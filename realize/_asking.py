@@ -35,11 +35,23 @@ _PLACE_WORDS: Final = frozenset(
 _ONCE_FOR_ALL: Final = frozenset({"born_in", "birthday"})
 """What is told in the past tense and holds for ever."""
 
+BIRTHDAY: Final = "birthday"
+AGE: Final = "age"
+_AGED: Final = frozenset({"old", "age", "aged", "older", "younger"})
+
 _CUE_WORDS: Final = {each.relation: {word for cue in each.cues for word in cue} for each in RELATIONS}
+
+
+def asks_age(question: str) -> bool:
+    """Say whether a question asks for an age, which a day of birth is not, but gives."""
+    return not _AGED.isdisjoint(words_in(question))
 
 
 def fits(question: str, *, entity: str, relation: str) -> bool:
     """Say whether the asking word, and who does what to whom, ask for the value of the key."""
+    if relation in {BIRTHDAY, AGE} and asks_age(question):
+        # An age is worked out of a day of birth, or of what was told on another day.
+        return False
     words = [word.removesuffix("'s") for word in words_in(question)]
     names = frozenset(words_in(entity))
     at = next((place for place, word in enumerate(words) if word in _ASKING and word not in names), None)
@@ -83,7 +95,7 @@ def _word_fits(asking: str, after: list[str], relation: str) -> bool:
         case "why" | "whose":
             return False
         case "when":
-            return relation == "birthday"
+            return relation == BIRTHDAY
         case "how":
             return bool(after) and (after[0] in _HOW or fold(after[0]) in cues_of(relation))
         case "where":

@@ -30,6 +30,7 @@ from realize._found import (
     steps_of,
     unclear,
 )
+from realize._held import age, apart, first_told, held_for, held_since, who_said
 from realize._task import Form, Task
 from realize._yes_no import is_so, yes_no
 
@@ -92,17 +93,6 @@ def _difference(_: Task, found: Sequence[Found]) -> Derivation:
     ends = [standing_of(later), standing_of(earlier)]
     change = number_in(later, ends[0].value) - number_in(earlier, ends[1].value)
     return Derived(value=shown_as(later, change), groups=tuple(tuple(end.claims) for end in ends))
-
-
-def _who_said(_: Task, found: Sequence[Found]) -> Derivation:
-    (one,) = found
-    standing = standing_of(one)
-    ordered = sorted(standing.claims, key=lambda claim: claim.position)
-    sources = list(dict.fromkeys(claim.source.actor_id for claim in ordered))
-    own = {source: [claim for claim in ordered if claim.source.actor_id == source] for source in sources}
-    # Of a long history not every claim that says the same once more is listed.
-    value = {"among": sources} if one.resolution.truncated else sources
-    return Derived(value=value, groups=tuple(tuple(claims) for claims in own.values()))
 
 
 # --- what was known when -------------------------------------------------------------------------
@@ -267,7 +257,12 @@ _RULES: Final[Mapping[Form, _Rule]] = {
     Form.IS_SO: is_so,
     Form.IS_WHEN: _is_when,
     Form.DIFFERENCE: _difference,
-    Form.WHO_SAID: _who_said,
+    Form.WHO_SAID: who_said,
+    Form.HELD_SINCE: held_since,
+    Form.HELD_FOR: held_for,
+    Form.FIRST_TOLD: first_told,
+    Form.AGE: age,
+    Form.APART: apart,
     Form.FIRST_KNOWN: _first_known,
     Form.KNOWN_SINCE: _known_since,
     Form.KNOWN_AS: _known_as,

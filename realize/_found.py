@@ -20,7 +20,8 @@ from contracts.relations import Cardinality, ValueType
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.values import with_unit
 from realize._arithmetic import number_of, plain, same
-from realize._task import Bounds, Form, Subject, Task
+from realize._scope import has_signs, words_in
+from realize._task import THROUGH_TIME, Bounds, Subject, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +90,13 @@ def missing(reason: str, claims: Sequence[Claim] = ()) -> Cannot:
 def check(task: Task, found: Found) -> None:
     """Refuse what is not all there, or not one thing at the times that are named."""
     history = found.history
-    if found.resolution.contract.cardinality != Cardinality.ONE and task.form != Form.YES_NO:
+    # What is named is one of many values; else of many at once nothing is said here.
+    if found.resolution.contract.cardinality != Cardinality.ONE and task.words is None:
         raise unclear("operation_not_typed")
     if not history.whole:
         raise unclear("not_all_listed")
+    if task.form in THROUGH_TIME:
+        return
     for one in history.rectangles:
         if (one.valid_from, one.valid_to) != (history.start, history.end):
             # The value is not one all through the time that is named.
@@ -144,6 +148,14 @@ def alike(found: Found, one: Any, other: Any) -> bool:  # noqa: ANN401 -- values
         if None not in numbers:
             return numbers[0] == numbers[1]
     return same(one, other)
+
+
+def says(value: object, asked: Sequence[str]) -> bool:
+    """Say whether a value is these words, in this order, and nothing more: "A-" is not "A"."""
+    if not isinstance(value, str) or has_signs(value):
+        return False
+    # "The kitchen" may be told as "kitchen"; what is called "The Hague" keeps its article.
+    return words_in(value) in ([*asked], [*asked[asked[:1] in (["the"], ["a"], ["an"]) :]])
 
 
 def standing_of(found: Found) -> Resolved:

@@ -35,7 +35,13 @@ _MACROS: Final = {
     "NEWEST": r"(?:the |our )?(?:<LATEST> )(?:<NOUN> (?:for|of|on) )?S0",
     "SAID": r"(?:published|reported|released|recorded|stated|told)",
     "PREPOSITION": r"(?:in|at|as|for|with|to|on)",
-    "WORDS": r"(?P<words>[a-z]\w*(?: [a-z]\w*){0,4})",
+    "WORDS": r"(?P<words>E\d|[a-z]\w*(?: [a-z]\w*){0,4}?)",
+    "SINCE": r"since (?:when|(?:what|which) (?:date|day|time|week|month|year))",
+    "START": r"(?:(?:start|begin)(?: to)?|BEGIN|get|become)",
+    "TODAY": r"(?: (?:now|today|currently|already|so far|by now))?",
+    "NAMED": r"(?: <PREPOSITION>)? <WORDS>",
+    "HEAR": r"(?:first )?(?:hear|learn|know|find out|get to know)(?: first)?",
+    "TOLD": r"(?:said|says|say|told (?:us|me|you)|reported|claims|claimed|stated|states|recorded)",
     "AT": r"(?: (?:in|for|on|during|at|of) (?P<p>P\d))?",
     "N": r"(?P<v>-?\d[\d.,]*)",
     "SPAN": r"(?:between (?P<k1>P\d) and (?P<k2>P\d)|from (?P<k1_>P\d) (?:to|until) (?P<k2_>P\d))",
@@ -206,9 +212,34 @@ did anything change (?:in|about|for|with) <PLAIN> <SPAN>(?: and what)?
 who (?:said|says|told us|told <WE>|told me|reported|published|recorded|stated|claims|claimed)(?:
  so)?(?: about| on)? <FIGURE>
 who said so about <FIGURE>
+who <TOLD>(?: that)? S0(?: (?:is|are))?<NAMED>
+who <TOLD>(?: that)? (?P<e>E\d) (?:is|are) R<NAMED>
 (?:where|who|whom) (?:does|did|do) <FIGURE> come from
 (?:what|who)(?: 's| <BE>) the sources? (?:of|for|behind) <FIGURE>
 who (?:does|do|did) <WE> have <FIGURE> from
+""",
+    "held_since": r"""
+<SINCE> (?:does|do|has|have|is|are) S0(?: been)?<NAMED><TODAY>
+<SINCE> (?:has|have|is|are) (?P<e>E\d) been R<NAMED><TODAY>
+<WHEN> did (?P<e>E\d) <START> R<NAMED>
+<WHEN> did S0 become <WORDS>
+""",
+    "held_for": r"""
+(?:for )?how (?:long|many <UNITS>) (?:has|have) S0(?: been)?<NAMED><TODAY>
+(?:for )?how (?:long|many <UNITS>) (?:has|have) (?P<e>E\d) been R<NAMED><TODAY>
+""",
+    "first_told": r"""
+<WHEN> did <WE> <HEAR> that S0(?: <BE>)?<NAMED>
+<WHEN> did <WE> <HEAR> that (?P<e>E\d) (?:is|are) R<NAMED>
+since when (?:do|have) <WE> (?:know|known) that S0(?: <BE>)?<NAMED>
+""",
+    "age": r"""
+how R (?:is|are|was) (?P<e>E\d)(?: (?:now|today)| (?:on|in|at) (?P<on>P\d))?
+""",
+    "apart": r"""
+how (?:many <UNITS>|much time|long) (?:lie|lies|lay|passed|pass|elapsed|went by|is there|are there|is|are)
+ between S0 and S1
+what <BE> the (?:time|difference) between S0 and S1
 """,
     "order": r"""
 (?:which|what) (?:was|were|became|came) (?:<PUBLISHED> )?(?:first|earlier) S0 or S1

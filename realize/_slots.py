@@ -23,10 +23,15 @@ _ASKING: Final = frozenset(
 )
 _PREPOSITIONS: Final = frozenset({"in", "at", "as", "to", "for", "of", "on", "with", "by"})
 """Words of a relation's name that mean it only behind others: "lives in"."""
-_OTHER_FORMS: Final = {"seen": ("see", "saw"), "said": ("say",), "met": ("meet",), "told": ("tell",)}
-"""Forms that a verb of a relation's name is asked with, and that no ending tells."""
+_OTHER_FORMS: Final = {
+    "seen": ("see", "saw"), "said": ("say",), "met": ("meet",), "told": ("tell",),
+    "speak": ("spoke", "spoken"), "driv": ("drove", "driven"),
+}  # fmt: skip
+"""By a word that means a relation, folded: forms of it that no ending tells."""
 _TODAY: Final = frozenset({"today", "tonight"})
 """Times that are the view's own, and so words like "now"."""
+_BEGINNING: Final = frozenset({"move", "moved", "moving"})
+"""Verbs that mean a relation and say that it begins: where Ann moved is not where she lived all along."""
 _FIRST_PERSON: Final = {"i": "", "me": "", "my": " 's"}
 
 
@@ -138,9 +143,7 @@ def _first_person(tokens: Sequence[_Token]) -> Iterator[tuple[int, int, str]]:
 def _relation(tokens: Sequence[_Token], free: Sequence[_Token], relation: str) -> dict[int, tuple[int, str]]:
     """Return the runs of words that mean the relation, each one slot."""
     cues = cues_of(relation) - {fold(word) for word in _ASKING}
-    cues |= {
-        fold(form) for word in words_in(relation.replace("_", " ")) for form in _OTHER_FORMS.get(word, ())
-    }
+    cues |= {fold(form) for cue in cues for form in _OTHER_FORMS.get(cue, ())}
     slots: dict[int, tuple[int, str]] = {}
     last: tuple[int, int] | None = None
     for place, token in enumerate(tokens):
@@ -148,12 +151,13 @@ def _relation(tokens: Sequence[_Token], free: Sequence[_Token], relation: str) -
             continue
         if token.word in _PREPOSITIONS and (last is None or last[1] != place - 1):
             continue
-        if last is not None and last[1] == place - 1:
-            slots[last[0]] = (token.end, "R 's" if token.owns else "R")
-            last = (last[0], place)
-        else:
-            slots[token.start] = (token.end, "R 's" if token.owns else "R")
-            last = (token.start, place)
+        start = last[0] if last is not None and last[1] == place - 1 else token.start
+        began = start in slots and slots[start][1].startswith("BEGIN") and start != token.start
+        begins = began or (
+            token.word in _BEGINNING and token.word not in words_in(relation.replace("_", " "))
+        )
+        slots[start] = (token.end, ("BEGIN " if begins else "") + ("R 's" if token.owns else "R"))
+        last = (start, place)
     return slots
 
 

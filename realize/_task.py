@@ -16,9 +16,10 @@ from typing import Final
 
 from contracts.proposals import Plan, TimeExpression
 from contracts.trails import Question
-from realize._asking import fits
+from realize._asking import AGE, BIRTHDAY, asks_age, fits
 from realize._inverse import turns_around
 from realize._phrases import KEY, KNOWN_AFTER, KNOWN_BEFORE, WAYS
+from realize._scope import words_in
 from realize._slots import slotted
 
 
@@ -41,11 +42,20 @@ class Form(StrEnum):
     VALUES_COUNT = "values_count"
     CHANGES = "changes"
     WHO_SAID = "who_said"
+    HELD_SINCE = "held_since"
+    HELD_FOR = "held_for"
+    FIRST_TOLD = "first_told"
+    AGE = "age"
+    APART = "apart"
     ORDER = "order"
     BEFORE = "before"
 
 
-_OF_NOW: Final = frozenset({Form.YES_NO, Form.IS_SO, Form.IS_WHEN, Form.WHO_SAID})
+THROUGH_TIME: Final = frozenset({Form.HELD_SINCE, Form.HELD_FOR, Form.FIRST_TOLD})
+"""What is read off all of a key's valid time, and not at one instant of it."""
+_OF_NOW: Final = THROUGH_TIME | {
+    Form.YES_NO, Form.IS_SO, Form.IS_WHEN, Form.WHO_SAID, Form.AGE, Form.APART,
+}  # fmt: skip
 """What may be asked without a time: of what stands at the view."""
 
 
@@ -74,8 +84,9 @@ class Task:
 
     `known` is the time of the ledger's own clock that the question goes back to. `between` are two
     such times that are compared. `value` is a number that the question names, `words` a value in
-    words, `unit` the unit of a duration. `first` says that of several times the first is asked for,
-    `number` that only a number is an answer, `revised` that there must be a revision to speak of.
+    words, `unit` the unit of a duration, `on` the day of an age. `first` says that of several times
+    the first is asked for, `number` that only a number is an answer, `revised` that there must be a
+    revision to speak of.
     """
 
     form: Form
@@ -85,6 +96,7 @@ class Task:
     value: str | None
     words: str | None
     unit: str | None
+    on: Bounds | None
     first: bool
     number: bool
     revised: bool
@@ -112,7 +124,9 @@ def read_task(question: Question, plan: Plan, keys: Sequence[tuple[str, str]]) -
     if found is None or any(turns_around(text, entity=entity, relation=relation) for entity in entities):
         return None
     is_value = all(fits(text, entity=entity, relation=relation) for entity in entities)
-    asked = _Asked(entities=entities, relation=relation, times=plan.times, is_value=is_value)
+    asked = _Asked(
+        entities=entities, relation=relation, times=plan.times, asks_age=asks_age(text), is_value=is_value
+    )
     tasks = (asked.task(*cut) for cut in _with_and_without_known(found))
     return next((task for task in tasks if task is not None), None)
 
@@ -140,6 +154,7 @@ class _Asked:
     entities: Sequence[str]
     relation: str
     times: Sequence[TimeExpression]
+    asks_age: bool
     is_value: bool
     """Whether "where" and "who" ask for the value: where Ann's employer is, is another question."""
 
@@ -183,6 +198,15 @@ class _Asked:
             # A birthday is a value like any other, in whatever words it was told.
             return None
         asked = self._bounds(known or _group(match, "k"))
+        on = self._bounds(_group(match, "on"))
+        if self.relation in {BIRTHDAY, AGE} and self.asks_age:
+            # An age follows from the day of birth, which holds for ever, and is that of another day.
+            if form not in {Form.VALUE, Form.AGE} or len(subjects) != 1:
+                return None
+            form, on = Form.AGE, on or subjects[0].period
+            subjects = [replace(own, period=None) for own in subjects]
+        elif form == Form.AGE:
+            return None
         start, end = self._bounds(_group(match, "k1")), self._bounds(_group(match, "k2"))
         # Whether a lone time is when it held or when it was known cannot be told; and of a state that
         # changed, an older value is no revision.
@@ -195,12 +219,19 @@ class _Asked:
             known=asked,
             between=None if start is None or end is None else (start, end),
             value=_group(match, "v"),
-            words=_group(match, "words"),
+            words=self._words(_group(match, "words")),
             unit=_group(match, "unit"),
+            on=on,
             first=_group(match, "first") is not None,
             number=_group(match, "number") is not None,
             revised=_group(match, "revised") is not None,
         )
+
+    def _words(self, named: str | None) -> str | None:
+        """Return the words of a value, which may be what an entity is called."""
+        if named is None or re.fullmatch(r"E\d", named) is None:
+            return named
+        return " ".join(words_in(self.entities[int(named[1:])]))
 
     def _bounds(self, slot: str | None) -> Bounds | None:
         if slot is None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contracts.claims import Claim
 from contracts.resolutions import Conflict, Missing, Resolved, ResolvedSet
 from realize._arithmetic import number_of
-from realize._found import Derivation, Derived, Found, missing, number_in, standing_of, unclear
-from realize._scope import has_signs, words_in, words_of
+from realize._found import Derivation, Derived, Found, missing, number_in, says, standing_of, unclear
+from realize._scope import words_in, words_of
 from realize._task import Task
 
 
@@ -41,20 +41,15 @@ def is_so(_: Task, found: Sequence[Found]) -> Derivation:
 def _has(found: Found, asked: list[str]) -> Derivation:
     standing = list(_standing(found))
     for value, claims in standing:
-        if _says(value, asked):
+        if says(value, asked):
             return Derived(value=True, groups=(claims,))
     if any(not isinstance(value, str) or words_of(value).intersection(asked) for value, _ in standing):
         raise unclear("not_the_value")
     for value, claims in _told_before(found):
-        if _says(value, asked):
+        if says(value, asked):
             # What ended it, or what stands in its place, is what the no stands on.
             return Derived(value=False, groups=(claims, *(own for _, own in standing)))
     raise unclear("not_the_value")
-
-
-def _says(value: object, asked: list[str]) -> bool:
-    """Say whether a value is these words, in this order, and nothing more: "A-" is not "A"."""
-    return isinstance(value, str) and words_in(value) == asked and not has_signs(value)
 
 
 def _standing(found: Found) -> Iterator[tuple[object, tuple[Claim, ...]]]:

@@ -15,20 +15,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import structlog
 
 from contracts.answers import Answer, AnswerStatus
-from contracts.limits import WAIT_DEFAULT_MS
-from contracts.trails import Question
-from echoplane._session import with_plane
-from echoplane._wiring import NEWEST
 from tests.acceptance.planes import RunningPlane
 from tests.answers import scoring
 from tests.answers.asking import Table, questions, shuffled
-from tests.answers.nothing import NoCandidates
 from tests.answers.oracle import read
 from tests.answers.robot import ask_robot
 from tests.answers.talk import ask_talk
@@ -42,7 +36,6 @@ def main() -> None:
     parser.add_argument("what", choices=("vintages", "armar7", "locomo"))
     parser.add_argument("path", type=Path, help="the folder of the published files, or the file")
     parser.add_argument("--count", type=int, default=200, help="questions of each operation")
-    parser.add_argument("--whole", type=int, default=2, help="of these, through the whole plane as well")
     parser.add_argument("--minutes", type=float, default=600, help="stop then, each kind asked as often")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", help="tenants, or conversations")
@@ -57,8 +50,7 @@ def main() -> None:
             asyncio.run(ask_talk(plane, given.path, only=given.only, budget_tokens=BUDGET_TOKENS))
             return
         for table in _tables(plane, given.path, given.only):
-            asyncio.run(_ask(plane, table, count=given.count, seed=given.seed, minutes=given.minutes))
-            _ask_whole(plane, table, count=given.whole, seed=given.seed)
+            _ask(plane, table, count=given.count, seed=given.seed, minutes=given.minutes)
 
 
 @contextmanager
@@ -100,16 +92,21 @@ def _tables(plane: RunningPlane, folder: Path, only: list[str] | None) -> Iterat
         )
 
 
-async def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int, minutes: float) -> None:
+def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int, minutes: float) -> None:
+    """Ask through HTTP and the whole plane, discovery and all: the door that a user has."""
     found = []
     started = time.perf_counter()
-    async with with_plane(plane.settings) as open_plane:
-        path = replace(open_plane.path, discovery=NoCandidates())
+    with plane.http() as client:
         for asked in shuffled(questions(table, count=count, seed=seed), seed=seed):
             if time.perf_counter() > started + 60 * minutes:
                 break
-            question = Question(text=asked.text, budget_tokens=BUDGET_TOKENS, disclose_conflicts=False)
-            answer = (await path.ask(table.tenant, question, NEWEST, wait_ms=WAIT_DEFAULT_MS)).answer
+            request = {"question": asked.text, "budget": BUDGET_TOKENS}
+            reply = client.post(f"/v1/{table.tenant}/ask", json=request, timeout=300)
+            body = reply.raise_for_status().json()
+            answer = Answer(
+                status=AnswerStatus(body["status"]), value=body["answer"], cites=tuple(body["cites"]),
+                reason=body["reason"],
+            )  # fmt: skip
             verdict = scoring.judge(asked, answer)
             found.append((asked, verdict))
             if verdict in {scoring.WRONG, scoring.STALE, scoring.FALSE}:
@@ -117,21 +114,6 @@ async def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int, minu
     seconds = time.perf_counter() - started
     print(f"{table.tenant}: {len(found)} questions, {1_000 * seconds / len(found):.0f} ms each\n")
     print(scoring.table(found), flush=True)
-
-
-def _ask_whole(plane: RunningPlane, table: Table, *, count: int, seed: int) -> None:
-    """Ask some through the whole plane as well: what is derived does not hang on what is proposed."""
-    found = []
-    with plane.http() as client:
-        for asked in questions(table, count=count, seed=seed):
-            request = {"question": asked.text, "budget": BUDGET_TOKENS}
-            body = client.post(f"/v1/{table.tenant}/ask", json=request, timeout=300).json()
-            answer = Answer(
-                status=AnswerStatus(body["status"]), value=body["answer"], cites=tuple(body["cites"]),
-                reason=body["reason"],
-            )  # fmt: skip
-            found.append((asked, scoring.judge(asked, answer)))
-    print(f"{table.tenant}, through HTTP and discovery\n\n{scoring.table(found)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,35 @@ def poisoned(plane):
     return make
 
 
+class Counting:
+    """A discovery that counts how often it is asked."""
+
+    def __init__(self, discovery):
+        self._discovery, self.count = discovery, 0
+
+    async def propose(self, **asked) -> Proposal:
+        self.count += 1
+        return await self._discovery.propose(**asked)
+
+
+async def test_nothing_is_searched_for_where_the_record_alone_gives_the_value(poisoned, remember, turn):
+    await remember("home", turn("I live in Lyon."))
+    path = poisoned(lambda honest: honest)
+    path = replace(path, discovery=Counting(path.discovery))
+
+    async def searched(text):
+        before = path.discovery.count
+        asked = await path.ask("home", replace(WHERE, text=text), NOW, wait_ms=0)
+        rebuilt = await path.rebuild(tenant="home", trail=asked.trail)
+        assert rebuilt.pack.context_hash == asked.pack.context_hash
+        return asked.answer.value, path.discovery.count - before
+
+    assert await searched("Does Ann live in Lyon?") == (True, 0)
+    assert await searched("Who said that Ann lives in Lyon?") == (["Ann"], 0)
+    assert await searched("Does Ann live in Ghent?") == (None, 1)
+    assert await searched("Where does Ann live?") == ("Lyon", 1)
+
+
 async def test_a_candidate_of_another_tenant_shows_nothing(poisoned, remember, turn):
     await remember("home", turn("I live in Lyon."))
     [foreign] = await remember("away", turn("My secret is Zanzibar."))

@@ -49,6 +49,12 @@ def read(text):
         ("Who told us Norland's output for Q4 2008?", "who_said"),
         ("Which was published first, Norland output for Q4 2008 or Sudland output for Q1 2009?", "order"),
         ("Was Norland output for Q4 2008 published before Sudland output for Q1 2009?", "before"),
+        ("Since when has Ann's home been Lyon?", "held_since"),
+        ("When did Ann's home become Lyon?", "held_since"),
+        ("How many weeks has the home of Ann been Lyon now?", "held_for"),
+        ("Who told you that Ann's home is the red mill?", "who_said"),
+        ("When did we learn that Ann's home is Lyon?", "first_told"),
+        ("How much time is there between the home of Ann and the home of Norland?", "apart"),
     ],
 )
 def test_what_is_asked_is_read_whole(text, form):
@@ -144,6 +150,12 @@ def test_the_second_of_two_times_is_what_the_first_is_subtracted_from():
         "How often was the home of Ann revised?",
         "What was the largest revision of Ann's home?",
         "Where was Ann's parent in 2008?",
+        # A past state, one to come, or one that is not so.
+        "Since when had Ann's home been Lyon?",
+        "How long was Ann's home Lyon?",
+        "How long will Ann's home be Lyon?",
+        "Who said that Ann's home is not Lyon, but Ghent or so it seems?",
+        "Since when has Ann's home been Lyon or Ghent, Bruges, Leuven or Rome?",
         # Turned around: whose value she is.
         "Who is the source of Ann's parent?",
     ],
