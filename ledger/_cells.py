@@ -291,7 +291,7 @@ def cell_of(row: Any, cell_id: int | None, key: Key, keys: TenantKeys, epoch: in
         start=lower(row.valid_from),
         end=upper(row.valid_to),
         state=row.state,
-        claims=tuple(bytes(claim).hex() for claim in row.claims),
+        claims=tuple([bytes(claim).hex() for claim in row.claims]),
     )
     cell = Cell(cell_id=cell_id, segment=segment, known_from=row.known_from, known_to=row.known_to)
     if not hmac.compare_digest(cell_seal(keys, epoch, key, row.part, cell), bytes(row.seal)):
@@ -304,7 +304,7 @@ def cell_seal(keys: TenantKeys, epoch: int, key: Key, part: str, cell: Cell) -> 
     segment = cell.segment
     bounds = f"{epoch} {segment.start} {segment.end} {cell.known_from} {cell.known_to} {segment.state}"
     names = (*key, part, bounds, *segment.claims)
-    return keys.seal(_tables.cell.name, *(name.encode() for name in names))
+    return keys.seal(_tables.cell.name, *map(str.encode, names))
 
 
 def stored_part(part: str, keys: TenantKeys) -> str:

@@ -151,35 +151,31 @@ def seal_of(row: Mapping[str, Any], *, keys: Digester) -> bytes:
 def sealed_message(columns: Sequence[Any], *, tenant: str, epoch: int) -> bytes:
     """Return what the seal of a claim row is a digest of; `columns` are those of `COLUMNS`."""
     *numbers, event_id, entity, relation, stance, body = columns
-    [message] = sealed_messages(
-        [(entity, relation, stance)], [(*numbers, event_id, body)], tenant=tenant, epoch=epoch
-    )
+    rows = [[column] for column in (*numbers, event_id, body)]
+    [message] = sealed_messages([(entity, relation, stance)], rows, tenant=tenant, epoch=epoch)
     return message
 
 
 def sealed_messages(
-    names: Iterable[tuple[str, str, str]], columns: Iterable[Sequence[Any]], *, tenant: str, epoch: int
+    names: Sequence[tuple[str, str, str]], columns: Iterable[Sequence[Any]], *, tenant: str, epoch: int
 ) -> list[bytes]:
     """
     Return what the seals of claim rows are digests of.
 
     Args:
         names: Of each its entity, relation and stance. What those of one name share is written once.
-        columns: Of each the other columns of `COLUMNS`.
+        columns: Each of the other columns of `COLUMNS`, of all.
         tenant: Whose they are.
         epoch: Theirs.
     """
-    forms: dict[tuple[str, str, str], bytes] = {}
-    messages = []
-    for name, (claim_id, position, ordinal, commit, event_id, body) in zip(names, columns, strict=True):
-        form = forms.get(name)
-        if form is None:
-            form = forms[name] = _sealed_form(name, tenant=tenant, epoch=epoch)
-        hexed = hexlify(claim_id)
-        messages.append(
-            form % (position, ordinal, commit, len(hexed), len(event_id), hexed, event_id.encode(), body)
-        )
-    return messages
+    claim_ids, positions, ordinals, commits, event_ids, bodies = columns
+    forms = {name: _sealed_form(name, tenant=tenant, epoch=epoch) for name in set(names)}
+    hexed = list(map(hexlify, claim_ids))
+    rows = zip(
+        positions, ordinals, commits, map(len, hexed), map(len, event_ids), hexed,
+        map(str.encode, event_ids), bodies, strict=True,
+    )  # fmt: skip
+    return [forms[name] % row for name, row in zip(names, rows, strict=True)]
 
 
 def _sealed_form(name: tuple[str, str, str], *, tenant: str, epoch: int) -> bytes:

@@ -137,7 +137,7 @@ async def _rows_of(reader: Reader, keys: Sequence[Key], at: datetime | None) -> 
         "cells_max": LISTED_VALUES_MAX,
         "claims_max": LISTED_CLAIMS_MAX,
     }
-    return [Row._make(row) for row in await reader.rows(_FOUND, parameters)]
+    return list(map(Row._make, await reader.rows(_FOUND, parameters)))
 
 
 def _taken(rows: Sequence[Row], keys: Sequence[Key], reader: Reader) -> list[Found]:

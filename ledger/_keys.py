@@ -9,6 +9,7 @@ what it encrypted, and every digest that it keyed says nothing any more.
 from __future__ import annotations
 
 import hmac
+import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,6 +20,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 
 from contracts.errors import IntegrityFault
+
+_length: Final = struct.Struct(">Q").pack
 
 KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
@@ -46,7 +49,7 @@ def drawn(randomness: Randomness, size: int) -> Randomness:
 
 def framed(*parts: bytes) -> bytes:
     """Join parts, each with its length before it: no two lists of parts give the same bytes."""
-    return b"".join([len(part).to_bytes(8, "big") + part for part in parts])
+    return b"".join([_length(len(part)) + part for part in parts])
 
 
 class _Mac:
@@ -65,20 +68,16 @@ class _Mac:
 
     def digest(self, *parts: bytes) -> bytes:
         """Return the digest of these parts, each framed, after those that stand first."""
-        return self.digest_of(framed(*parts))
-
-    def digest_of(self, frame: bytes) -> bytes:
-        """Return the digest of parts that are framed already."""
         begun = self._begun.copy()
-        begun.update(frame)
+        begun.update(framed(*parts))
         return begun.finalize()
 
-    def digests_of(self, frames: Iterable[bytes]) -> list[bytes]:
-        """Return the digest of each of frames."""
+    def digests(self, parts: Iterable[bytes]) -> list[bytes]:
+        """Return the digest of each part, as `digest` of it alone."""
         begin, found = self._begun.copy, []
-        for frame in frames:
+        for part in parts:
             begun = begin()
-            begun.update(frame)
+            begun.update(_length(len(part)) + part)
             found.append(begun.finalize())
         return found
 
@@ -142,11 +141,11 @@ class TenantKeys:
 
     def digest(self, data: bytes) -> bytes:
         """Return a digest (32 bytes) keyed with the tenant's digest key."""
-        return self._plain_digests.digest_of(len(data).to_bytes(8, "big") + data)
+        return self._plain_digests.digest(data)
 
     def digests(self, texts: Iterable[bytes]) -> list[bytes]:
         """Return the digest of each, as `digest` does."""
-        return self._plain_digests.digests_of(len(text).to_bytes(8, "big") + text for text in texts)
+        return self._plain_digests.digests(texts)
 
     def digest_of(self, purpose: str, *parts: bytes) -> bytes:
         """Return a keyed digest of several parts, which no other purpose can produce."""

@@ -24,7 +24,7 @@ from ledger._glance import glance, seen
 from ledger._ground import Ground, contracts_kept
 from ledger._identity import NO_MERGES
 from ledger._keys import TenantKeys
-from ledger._stated import order_of, start_of
+from ledger._stated import order_of
 from ledger._told import Row, claims_in
 from ledger._values import normal_form
 from ledger._world import Key
@@ -82,6 +82,6 @@ def _check_newest(found: Found, ground: Ground, *, at: int) -> None:
     contract = ground.contracts.of(named.relation)
     value, order = normal_form(named.value, contract), order_of(named)
     for one in told:
-        is_later = order < order_of(one) and start_of(one) <= at
+        is_later = order < (its := order_of(one)) and its[0] <= at
         if is_later and (one.value is None or normal_form(one.value, contract) != value):
             raise IntegrityFault(what="the cells of a key do not follow from its claims")

@@ -78,16 +78,16 @@ class Rows:
     def claim_values(self, claims: Sequence[Claim]) -> dict[str, str | int | bytes]:
         """Return the parameters of a statement that writes claims."""
         names = [(claim.entity, claim.relation, claim.stance.value) for claim in claims]
-        columns = [
+        rows = [
             (
                 bytes.fromhex(claim.claim_id), claim.position.event, claim.position.ordinal, claim.commit,
                 claim.event_id, body_of(claim),
             )
             for claim in claims
         ]  # fmt: skip
-        messages = sealed_messages(names, columns, tenant=self.keys.tenant, epoch=self.epoch)
         entities, relations, stances = zip(*names, strict=True)
-        claim_ids, positions, ordinals, commits, event_ids, bodies = zip(*columns, strict=True)
+        columns = claim_ids, positions, ordinals, commits, event_ids, bodies = list(zip(*rows, strict=True))
+        messages = sealed_messages(names, columns, tenant=self.keys.tenant, epoch=self.epoch)
         return {
             "epoch": self.epoch,
             "claim_ids": binaries(claim_ids),

@@ -51,7 +51,7 @@ def states_answer(found: Found, key: Key, view: View, ground: Ground) -> KeyReso
     if not _are_alike([*told, first] if is_long else told, key, contract):
         return None
     at = micros(view.valid_at)
-    present = [one for one in told if one.said[1][1] <= at]
+    present = [(start, one) for one in told if (start := one.said[1][1]) <= at]
     form = normal_form(first.value, contract)
     if is_long:
         carriers, superseded = _sure(present, first, form, contract, own_from=found.own_from)
@@ -110,11 +110,12 @@ def _are_alike(told: Iterable[Told], key: Key, contract: RelationContract) -> bo
     """Return whether all are states that begin somewhere, of one rank, and each can replace each other."""
     sources: list[list[str]] = []
     takes_any = contract.value_type == ValueType.ANY
-    for _, _, _, _, _, entity, relation, stance, said in told:
+    entity, relation = key
+    for _, _, _, _, _, about, on, stance, said in told:
         value, (kind, start, _, _, _), source, _, _, _, _, _, _, inputs = said
-        if stance != (_END if value is None else _ASSERT):
+        if stance != (_END if value is None else _ASSERT) or kind != _SINCE or start is None or inputs:
             return False
-        if kind != _SINCE or start is None or inputs or (entity, relation) != key:
+        if about != entity or on != relation:
             return False
         if not (takes_any or value is None or takes(value, contract)):
             return False
@@ -122,8 +123,10 @@ def _are_alike(told: Iterable[Told], key: Key, contract: RelationContract) -> bo
             sources.append(source)
     if any(actor_class == DERIVED for _, actor_class in sources):
         return False
+    if len(sources) == 1:
+        return True
     ranks = {
-        rank_and_rule(contract, actor_id=actor, source_class=SELF if actor == key[0] else actor_class)
+        rank_and_rule(contract, actor_id=actor, source_class=SELF if actor == entity else actor_class)
         for actor, actor_class in sources
     }
     if len(ranks) != 1:
@@ -135,10 +138,10 @@ def _are_alike(told: Iterable[Told], key: Key, contract: RelationContract) -> bo
 
 
 def _last_run(
-    present: Sequence[Told], form: str, contract: RelationContract
+    present: Sequence[tuple[int, Told]], form: str, contract: RelationContract
 ) -> tuple[list[Told], list[Told]]:
     """Return, in their order, the last states that say one value, and what they replaced."""
-    ordered = [one for _, one in sorted([(one.said[1][1], one) for one in present])]
+    ordered = [one for _, one in sorted(present)]
     begins = len(ordered)
     while begins and _says(ordered[begins - 1], form, contract):
         begins -= 1
@@ -146,7 +149,7 @@ def _last_run(
 
 
 def _sure(
-    present: Sequence[Told], first: Told, form: str, contract: RelationContract, *, own_from: int
+    present: Sequence[tuple[int, Told]], first: Told, form: str, contract: RelationContract, *, own_from: int
 ) -> tuple[list[Told], list[Told]]:
     """
     Return what carries the value of the first state that does, and what was superseded.
@@ -155,12 +158,13 @@ def _sure(
     may not have been read.
     """
     carriers, superseded = [first], []
-    for one in present:
+    order = order_of(first)
+    for _, one in present:
         if one is first:
             continue
         if not _says(one, form, contract):
             superseded.append(one)
-        elif order_of(one) > order_of(first) and (one > first or one.position >= own_from):
+        elif order_of(one) > order and (one > first or one.position >= own_from):
             carriers.append(one)
     return carriers, superseded
 
@@ -169,11 +173,7 @@ def _says(told: Told, form: str, contract: RelationContract) -> bool:
     return told.stance != _END and normal_form(told.value, contract) == form
 
 
-def start_of(told: Told) -> int:
-    """Return where a claim's validity begins, in microseconds."""
-    return NEVER if told.start is None else told.start
-
-
 def order_of(told: Told) -> tuple[int, int, int]:
-    """Return (start, position): what the later state is told by."""
-    return start_of(told), told.position, told.ordinal
+    """Return (start in microseconds, position): what the later state is told by."""
+    start = told.said[1][1]
+    return NEVER if start is None else start, told.position, told.ordinal

@@ -72,6 +72,9 @@ def spelt_form(value: Any, normalizer: str) -> str:  # noqa: ANN401 — any JSON
 
     Numbers are equal by value (`1` and `1.0`); a boolean is no number, a string no number.
     """
+    if isinstance(value, str):
+        # Most values are, and each claim that is read of a key may have its own.
+        return _ENCODE(NORMALIZERS[normalizer](value))
     return _form(_whole(_each_string(value, NORMALIZERS[normalizer])))
 
 
@@ -82,7 +85,7 @@ def normal_form(value: Any, contract: RelationContract) -> str:  # noqa: ANN401 
     Raises:
         NotOfType: It is none of the relation's type; says why.
     """
-    match ValueType(contract.value_type):
+    match contract.value_type:
         case ValueType.ANY:
             return spelt_form(value, contract.normalizer)
         case ValueType.TEXT:
