@@ -19,7 +19,7 @@ class AnswerStatus(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """
-    The realized answer. `value` is JSON; None unless answered, or a disclosed conflict.
+    The realized answer. `value` is JSON; None unless answered, a disclosed conflict, or a bound.
 
     `cites` are line ids of the context. `reason` says why not, in stable words, where the
     status is not `answered`.

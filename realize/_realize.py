@@ -22,9 +22,19 @@ from contracts.trails import Question
 from contracts.values import with_unit
 from contracts.views import View
 from realize._asking import asks_for_some, asks_what_occurred, fits, looks_back
+from realize._bound import at_least
 from realize._found import Derivation
 from realize._inverse import turns_around
-from realize._scope import asks_of_another, left_over, mean_another, shifts, untitled, words_in, words_of
+from realize._scope import (
+    asks_of_another,
+    left_over,
+    mean_another,
+    names_whole,
+    shifts,
+    untitled,
+    words_in,
+    words_of,
+)
 from realize._select import named_keys, once_each, values_of
 from realize._show import answered, disclosed, evidence, insufficient, rivals, show
 
@@ -62,7 +72,8 @@ def realize(
     if keys is None:
         return insufficient("key_not_resolved")
     if not keys:
-        return evidence(pack, "no_named_key")
+        bound = at_least(question, plan, resolutions, pack)
+        return evidence(pack, "no_named_key") if bound is None else bound
     if derivation is not None:
         return show(question, derivation, pack, contract=keys[0].contract)
     if plan.operation not in _TYPED or plan.surface == "boolean":
@@ -136,14 +147,21 @@ def _of_set(
 ) -> Answer:
     """Answer from the members that the question's own words leave in."""
     words = frozenset(left_over(question.text, entity=key.entity, relation=key.relation))
+    if not words and any(names_whole(question.text, member.value) for member in members):
+        # A value that is spelt with plain words only: one of them is asked about, or all are.
+        return evidence(pack, "time_or_scope_not_resolved")
     if words:
         rivals = [rival.value for conflict in disputed for rival in conflict.rivals]
+
+        def is_meant(value: Any) -> bool:  # noqa: ANN401 -- values are any JSON
+            return words == words_of(value) and names_whole(question.text, value)
+
         # Restricted to one value, and to that exactly: a value that shares a word with it might
         # be the same thing under a longer name, and would be left out in silence.
-        if any(words & words_of(value) and words != words_of(value) for value in _all(members, rivals)):
+        if any(words & words_of(value) and not is_meant(value) for value in _all(members, rivals)):
             return evidence(pack, "time_or_scope_not_resolved")
-        members = [member for member in members if words_of(member.value) == words]
-        disputed = [each for each in disputed if any(words_of(r.value) == words for r in each.rivals)]
+        members = [member for member in members if is_meant(member.value)]
+        disputed = [each for each in disputed if any(is_meant(rival.value) for rival in each.rivals)]
         if not members and not disputed:
             return evidence(pack, "time_or_scope_not_resolved")
     members = sorted(members, key=lambda member: min(claim.position for claim in member.claims))
@@ -223,7 +241,9 @@ def _asks_for_less(question: Question, plan: Plan, key: KeyResolution, left: Seq
     timed = {word for time in plan.times for word in words_in(time.wording)}
     left = untitled(question.text, left, entity=key.entity, relation=key.relation)
     words = frozenset(left) - timed
-    return bool(words) and not any(words == words_of(value) for value in values_of(key))
+    return bool(words) and not any(
+        words == words_of(value) and names_whole(question.text, value) for value in values_of(key)
+    )
 
 
 def _at_view(plan: Plan, view: View) -> bool:

@@ -27,6 +27,9 @@ _SIGNS: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_OPENING: Final = "\"'\u201c\u2018("
+_CLOSING: Final = "\"'\u201d\u2019).,;:?!\u2026"
+"""What may stand before and behind a name without being part of it."""
 _POLITE: Final = re.compile(r"^\W*(?:please\s+)?(?:would|will|can|could)\s+you\b", re.IGNORECASE)
 _SUFFIXES: Final = ("ing", "ed", "es", "s", "e")
 _STEM_MIN: Final = 3
@@ -117,6 +120,23 @@ def asks_of_another(question: str, *, entity: str, relation: str) -> bool:
 def words_of(value: object) -> frozenset[str]:
     """Return the words of a value, as `left_over` writes them; none where it is not a text."""
     return frozenset(words_in(value)) if isinstance(value, str) else frozenset()
+
+
+def names_whole(question: str, value: object) -> bool:
+    """
+    Say whether a value stands in a question whole, in normal form: without case and Latin accents.
+
+    "York" does not name "New York", nor "C" "C++", and "C++" names no "C".
+    """
+    if not isinstance(value, str) or not value.strip():
+        return False
+    whole = rf"(?<![^\s{_OPENING}]){re.escape(_normal(value))}(?=[{_CLOSING}]*(?:\s|$))"
+    return re.search(whole, _normal(question)) is not None
+
+
+def _normal(text: str) -> str:
+    bare = _bare(unicodedata.normalize("NFC", text).casefold().replace("’", "'"))
+    return " ".join(bare.split())
 
 
 def has_signs(text: str) -> bool:
