@@ -21,6 +21,7 @@ import structlog
 from echoplane._keeper import Post
 from echoplane._settings import Settings
 from echoplane._state import Role
+from echoplane._survivors import survivors_spared
 
 ORPHAN_GRACE_SECONDS: Final = 8.0
 """An orphan that does not end in order within this time is ended without it."""
@@ -32,7 +33,10 @@ def run_role(post: Post, settings: Settings) -> None:
     """Run one process of a role until it is told to stop."""
     threading.Thread(target=_end_with_supervisor, daemon=True, name="supervisor-watch").start()
     structlog.contextvars.bind_contextvars(role=post.name)
-    asyncio.run(_serve_of(post)(settings))
+    serve = _serve_of(post)
+    # After its libraries are there: they stay.
+    with survivors_spared():
+        asyncio.run(serve(settings))
 
 
 def _serve_of(post: Post) -> Callable[[Settings], Coroutine[Any, Any, None]]:

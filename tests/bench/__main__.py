@@ -9,11 +9,13 @@ import os
 import platform
 import signal
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import structlog
 
 from echoplane._clock import wall_clock
+from echoplane._survivors import survivors_spared
 from tests.bench import (
     append_benches,
     asof_benches,
@@ -27,7 +29,7 @@ from tests.bench import (
     worker_benches,
 )
 from tests.bench.grounds import grounds
-from tests.bench.measure import Row, table, with_growth
+from tests.bench.measure import Row, Yardstick, table, with_growth, yardstick
 
 BENCHES = {
     "append": append_benches.appends,
@@ -51,15 +53,25 @@ BENCHES = {
 FOLDER = Path(__file__).resolve().parents[2] / "artifacts" / "bench"
 
 
-async def measure(names: list[str], *, large: bool) -> list[Row]:
+async def measure(names: list[str], *, large: bool) -> tuple[list[Row], dict[str, list[Yardstick]]]:
     rows: list[Row] = []
+    yardsticks: dict[str, list[Yardstick]] = {}
     async with grounds() as at:
         for name in names:
+            before = await yardstick(at.plain)
             started = time.perf_counter()
-            found = [row async for row in BENCHES[name](at, large=large)]
+            # As the processes of a plane do.
+            with survivors_spared():
+                found = [row async for row in BENCHES[name](at, large=large)]
+            seconds = time.perf_counter() - started
+            after = await yardstick(at.plain)
             rows += found
-            print(f"{table(found)}\n{name}: {time.perf_counter() - started:.0f} s\n", flush=True)
-    return rows
+            yardsticks[name] = [before, after]
+            print(
+                f"{table(found)}\n{name}: {seconds:.0f} s; machine: {before} before, {after} after\n",
+                flush=True,
+            )
+    return rows, yardsticks
 
 
 def main() -> None:
@@ -76,7 +88,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     started, load = wall_clock(), os.getloadavg()[0]
 
-    rows = asyncio.run(measure(given.benches or list(BENCHES), large=given.large))
+    rows, yardsticks = asyncio.run(measure(given.benches or list(BENCHES), large=given.large))
 
     machine = {
         "cpus": os.cpu_count(), "python": platform.python_version(), "load_before": round(load, 2),
@@ -84,7 +96,11 @@ def main() -> None:
     }  # fmt: skip
     FOLDER.mkdir(parents=True, exist_ok=True)
     file = FOLDER / f"{started:%Y%m%dT%H%M%SZ}.json"
-    document = {"machine": machine, "rows": [row.as_json(growth) for row, growth in with_growth(rows)]}
+    before_and_after = {name: [asdict(one) for one in both] for name, both in yardsticks.items()}
+    document = {
+        "machine": machine | {"yardsticks": before_and_after},
+        "rows": [row.as_json(growth) for row, growth in with_growth(rows)],
+    }
     file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     print("median of n; beside: the same done plainly in this run; ratio: to it; x10: to the size before.")
     print(f"{machine}\nwritten to {file.relative_to(FOLDER.parents[1])}")
