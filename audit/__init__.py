@@ -11,15 +11,16 @@ from audit._bundle import BundleRecorder
 from audit._bundle_check import BundleReport, check_bundle
 from audit._bundle_files import code_digest_of, data_digests
 from audit._calibration import agreement, agreements, make_packet
+from audit._contexts import ContextRecorder
 from audit._formulas import measure
 from audit._gate_check import GateReport, check_gate
 from audit._gate_register import GateRegister, content_digests, read_gate_file
 from audit._gates import GatePlace, GateRunner, code_now, register_gate, run_gate
-from audit._gold_lines import as_word, gold_lines
+from audit._gold_lines import as_word, gold_answers, gold_lines
 from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
 from audit._judge import JUDGE_DIGEST
-from audit._matrix import check_matrix, matrix_differences, read_matrix, write_matrix
-from audit._qa import check_seal, judge_run, read_cells, read_contexts, read_gold
+from audit._matrix import check_contexts, check_matrix, digest_of_lines, read_matrix, write_matrix
+from audit._qa import check_seal, judge_run, read_cells, read_contexts, read_gold, write_gold
 from audit._replay import replay
 from audit._retracted import if_retracted
 from audit._sets import DATA_SETS, DataSet
@@ -33,6 +34,7 @@ __all__ = [
     "BundleRecorder",
     "BundleReport",
     "Claim",
+    "ContextRecorder",
     "DataSet",
     "GatePlace",
     "GateRegister",
@@ -48,6 +50,7 @@ __all__ = [
     "as_word",
     "baseline_rankings",
     "check_bundle",
+    "check_contexts",
     "check_gate",
     "check_matrix",
     "check_seal",
@@ -55,11 +58,12 @@ __all__ = [
     "code_now",
     "content_digests",
     "data_digests",
+    "digest_of_lines",
+    "gold_answers",
     "gold_lines",
     "if_retracted",
     "judge_run",
     "make_packet",
-    "matrix_differences",
     "measure",
     "pack_plainly",
     "read_cells",
@@ -73,5 +77,6 @@ __all__ = [
     "run_gate",
     "said",
     "superiority",
+    "write_gold",
     "write_matrix",
 ]

@@ -30,6 +30,9 @@ from contracts.errors import BadRequest
 _FORM: Final = "BEAM"
 # The first is how the benchmark spells it.
 _CHATS: Final = ("chat_trunecated", "chat_truncated", "chat")
+_ABSTENTION: Final = "abstention"
+_ANSWERS: Final = ("answer", "ideal_answer", "ideal_summary", "expected_compliance")
+"""Under which names kinds of questions have what is right."""
 _QUESTIONS: Final = ("probing_questions", "probing_questions/probing_questions")
 _MARK: Final = re.compile(r"\s*->->\s*\d+,\d+\s*$|->->\s*\d+,\d+")
 _ANCHOR: Final = re.compile(r"([A-Z][a-z]+)-(\d{1,2})-(\d{4})")
@@ -76,9 +79,14 @@ def _gold(asked: object, places: dict[int, int]) -> tuple[Gold, ...]:
                 places[number] for number in _numbers(item.get("source_chat_ids")) if number in places
             ),
             apart=False,
+            answer=None if kind == _ABSTENTION else _answer(item),
         )
         for kind, item in _asked(asked)
     )
+
+
+def _answer(item: dict[str, Any]) -> str:
+    return next((str(item[name]) for name in _ANSWERS if item.get(name) is not None), "")
 
 
 def _folders(path: Path) -> list[Path]:

@@ -56,7 +56,7 @@ FILES: Final = (PREDICTIONS, COSTS, GOLD, ROWS, MEASURES, LOST)
 ADDRESS_DIGITS: Final = 16
 """Of the manifest's digest, in the name of the folder."""
 _RUN: Final = "run.json"
-_STATE: Final = "state.json"
+STATE: Final = "state.json"
 
 
 class BundleRecorder:
@@ -102,7 +102,7 @@ class BundleRecorder:
 
     @staticmethod
     def _begun(folder: Path, *, run: RunDescription, clock: Clock) -> RunState:
-        if not (folder / _STATE).exists():
+        if not (folder / STATE).exists():
             for name in (PREDICTIONS, COSTS, LOST):
                 write_whole(folder / name, b"")
             write_whole(folder / _RUN, canonical(run))
@@ -120,10 +120,10 @@ class BundleRecorder:
                     what=f"run {run.name}",
                     reason="another one of this name was interrupted and is not finished",
                 )
-            state = RunState.model_validate_json((folder / _STATE).read_bytes())
+            state = RunState.model_validate_json((folder / STATE).read_bytes())
             state = state.model_copy(update={"resumed_count": state.resumed_count + 1})
             _mend(folder, sealed=state.sealed)
-        write_whole(folder / _STATE, canonical(state))
+        write_whole(folder / STATE, canonical(state))
         return state
 
     @property
@@ -135,6 +135,13 @@ class BundleRecorder:
     def done(self) -> frozenset[tuple[str, str, int | None]]:
         """Cells (question, arm, budget) that are predicted already, failures among them."""
         return frozenset(self._predictions)
+
+    @property
+    def contexts(self) -> frozenset[tuple[str, str, int | None]]:
+        """Those of them that are a context, and did not fail."""
+        return frozenset(
+            key for key, one in self._predictions.items() if one.budget is not None and one.failure is None
+        )
 
     @property
     def sealed(self) -> str | None:
@@ -228,7 +235,7 @@ class BundleRecorder:
             files=tuple(file_digest(self._folder / name, name=name) for name in FILES),
         )
         write_whole(self._folder / MANIFEST, canonical(manifest))
-        for name in (_RUN, _STATE):
+        for name in (_RUN, STATE):
             (self._folder / name).unlink()
         return self._folder.rename(self._folder.with_name(bundle_name(manifest)))
 
@@ -260,7 +267,7 @@ class BundleRecorder:
 
     def _remember(self, **changes: str | Values) -> None:
         self._state = self._state.model_copy(update=changes)
-        write_whole(self._folder / _STATE, canonical(self._state))
+        write_whole(self._folder / STATE, canonical(self._state))
 
 
 def _locked(folder: Path) -> int:

@@ -26,6 +26,7 @@ from audit._bundle import (
     MEASURES,
     PREDICTIONS,
     ROWS,
+    STATE,
     bundle_name,
     scored_rows,
 )
@@ -105,8 +106,8 @@ def check_bundle(folder: Path, *, data: Path | None = None) -> BundleReport:
     try:
         raw = (folder / MANIFEST).read_bytes()
         manifest = Manifest.model_validate_json(raw)
-    except (OSError, ValidationError):
-        return _report(name, None, (), _Check(problems=["manifest: cannot be read"]))
+    except (OSError, ValidationError) as error:
+        return _report(name, None, (), _Check(problems=[_no_bundle(folder, error)]))
     check.that("address", bundle_name(manifest) == name, "address: the folder's name is not its manifest's")
     check.that("address", canonical(manifest) == raw, "manifest: not in canonical form")
     _check_files(check, folder, manifest)
@@ -122,6 +123,19 @@ def check_bundle(folder: Path, *, data: Path | None = None) -> BundleReport:
         if data is not None:
             _check_data(check, manifest, gold, data)
     return _report(name, manifest, tuple(measures), check)
+
+
+def _no_bundle(folder: Path, error: Exception) -> str:
+    """Say why a folder is none that can be checked, and who can do something about it."""
+    if not folder.is_dir():
+        return "no bundle: there is no such folder; name one that a finished run left behind"
+    if (folder / STATE).exists():
+        return "no bundle yet: the run was cut off; whoever began it goes on with its command"
+    if isinstance(error, FileNotFoundError):
+        below = sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST}"))
+        hint = f"; below it lie {len(below)}, such as {below[0]}" if below else ""
+        return f"no bundle: it has no {MANIFEST}; name a folder that a finished run left behind{hint}"
+    return f"broken bundle: its {MANIFEST} is not as a run writes it; get it anew from whoever published it"
 
 
 def _check_files(check: _Check, folder: Path, manifest: Manifest) -> None:

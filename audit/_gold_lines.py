@@ -9,6 +9,7 @@ from typing import Final
 from audit._sets import DataSet
 from contracts.artifacts import GoldLine
 from contracts.errors import BadRequest
+from contracts.qa import QaGold
 
 _OTHER_CHARACTERS: Final = re.compile(r"[^a-z0-9_.@+-]+")
 
@@ -16,6 +17,20 @@ _OTHER_CHARACTERS: Final = re.compile(r"[^a-z0-9_.@+-]+")
 def as_word(kind: str) -> str:
     """Return a set's name of a kind of question as a bundle can hold it: `category 1` is `category-1`."""
     return _OTHER_CHARACTERS.sub("-", kind.lower()).strip("-_.@+")[:64]
+
+
+def gold_answers(data_set: DataSet, path: Path) -> list[QaGold]:
+    """
+    Read what is right, in the set's words, question by question. Only after a run is sealed.
+
+    A question of which the set says nothing has an empty answer: nothing is right by it. What was right
+    once, and what sources disagree about, no public set says.
+    """
+    return [
+        QaGold(question=f"h{number}q{place}", answer=one.answer)
+        for number, asked in enumerate(data_set.read_gold(path))
+        for place, one in enumerate(asked)
+    ]
 
 
 def gold_lines(data_set: DataSet, path: Path) -> list[GoldLine]:

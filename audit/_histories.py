@@ -68,12 +68,14 @@ class Gold:
     """
     What is gold for one question: places of turns; none where the set names no evidence.
 
-    `apart` says that the set reports the question's kind apart from its main figure.
+    `answer` is what the set takes for right, in its words; None where the right answer is that there is
+    none. `apart` says that the set reports the question's kind apart from its main figure.
     """
 
     kind: str
     turns: frozenset[int]
     apart: bool
+    answer: str | None
 
 
 def documents(path: Path) -> Iterator[tuple[str, Any]]:

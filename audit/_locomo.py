@@ -85,7 +85,9 @@ def _gold(sample: dict[str, Any]) -> tuple[Gold, ...]:
         # An id of no turn is a defect of the set, not of a prediction.
         turns = frozenset(places[turn_id] for turn_id in ids if turn_id in places)
         kind = item.get("category")
-        found.append(Gold(kind=f"category {kind}", turns=turns, apart=kind == _ADVERSARIAL))
+        apart = kind == _ADVERSARIAL
+        answer = None if apart else str(item.get("answer", ""))
+        found.append(Gold(kind=f"category {kind}", turns=turns, apart=apart, answer=answer))
     return tuple(found)
 
 

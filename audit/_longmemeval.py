@@ -187,10 +187,11 @@ def _evidence(item: dict[str, Any]) -> Iterator[_Session]:
 def _labelled(item: dict[str, Any], turns: frozenset[int], *, variant: str) -> Gold:
     kind = str(item.get("question_type"))
     if str(item.get("question_id", "")).endswith("_abs"):
-        return Gold(kind="abstention", turns=turns, apart=True)
+        return Gold(kind="abstention", turns=turns, apart=True, answer=None)
+    answer = str(item.get("answer", ""))
     if variant not in _WHOLE:
-        return Gold(kind=f"{variant}: {kind}", turns=turns, apart=True)
-    return Gold(kind=kind, turns=turns, apart=False)
+        return Gold(kind=f"{variant}: {kind}", turns=turns, apart=True, answer=answer)
+    return Gold(kind=kind, turns=turns, apart=False, answer=answer)
 
 
 def _question(item: dict[str, Any]) -> HistoryQuestion:

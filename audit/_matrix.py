@@ -7,6 +7,7 @@ over another context is no answer to the same task.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from typing import Final
 from audit._bundle_files import read_lines, write_lines
 from contracts.artifacts import ContextCell
 from contracts.errors import RunRefused
+from contracts.qa import QaCell
 
 DIFFERENCES_SAID_MAX: Final = 10
 
@@ -50,6 +52,27 @@ def matrix_differences(parent: Iterable[ContextCell], rebuilt: Iterable[ContextC
     return tuple(found)
 
 
+def check_contexts(parent: Sequence[ContextCell], cells: Sequence[QaCell]) -> None:
+    """
+    Void a run that is about to be read over other contexts than were frozen.
+
+    Raises:
+        RunRefused: A cell is not in the matrix, or a frozen context is not among the cells; or its lines or
+            tokens are others; says which.
+    """
+    frozen: dict[tuple[str, str, int | None], tuple[str | None, int]]
+    frozen = {one.key: (one.context_sha256, one.tokens) for one in parent if one.failure is None}
+    given: dict[tuple[str, str, int | None], tuple[str | None, int]]
+    given = {one.key: (digest_of_lines(one.lines), one.tokens) for one in cells}
+    others = [key for key in {**frozen, **given} if frozen.get(key) != given.get(key)]
+    _void(sorted(f"{question} of {arm} under {budget}" for question, arm, budget in others))
+
+
+def digest_of_lines(lines: Sequence[str]) -> str:
+    """Return the digest of a context: over its lines, each with its line end."""
+    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+
+
 def check_matrix(parent: Sequence[ContextCell], rebuilt: Sequence[ContextCell]) -> None:
     """
     Void a run whose matrix is not its parent's.
@@ -60,7 +83,10 @@ def check_matrix(parent: Sequence[ContextCell], rebuilt: Sequence[ContextCell]) 
     for cells in (parent, rebuilt):
         if len(_by_key(cells)) != len(cells):
             raise RunRefused(what="the task matrix", reason="a cell stands twice")
-    found = matrix_differences(parent, rebuilt)
+    _void(matrix_differences(parent, rebuilt))
+
+
+def _void(found: Sequence[str]) -> None:
     if found:
         more = f" (and {len(found) - DIFFERENCES_SAID_MAX} more)" if len(found) > DIFFERENCES_SAID_MAX else ""
         said = "; ".join(found[:DIFFERENCES_SAID_MAX])

@@ -55,6 +55,11 @@ def read_gold(path: Path) -> list[QaGold]:
     return read_lines(path, QaGold)
 
 
+def write_gold(path: Path, gold: Sequence[QaGold]) -> None:
+    """Write what is right for each question, one a line."""
+    write_lines(path, gold)
+
+
 async def read_cells(
     folder: Path, cells: Sequence[QaCell], read: Read, *, reader: str, reader_sha256: str, prompt_sha256: str
 ) -> QaSeal:

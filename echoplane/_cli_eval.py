@@ -48,6 +48,10 @@ _RetrievalOnly = Annotated[
 _ContextsOfAll = Annotated[
     bool, typer.Option("--contexts-of-all", help="Pack contexts for arms that lack a route, too.")
 ]
+_Contexts = Annotated[
+    Path | None,
+    typer.Option("--contexts", help="Folder for the contexts in words, for `audit read`. It stays here."),
+]
 _Robustness = Annotated[
     bool,
     typer.Option("--robustness", help="Instead: hold the ledger's invariants in the midst of each history."),
@@ -74,6 +78,7 @@ def evaluate(
     yardstick_ranking: _Yardstick = None,
     retrieval_only: _RetrievalOnly = False,
     contexts_of_all: _ContextsOfAll = False,
+    contexts: _Contexts = None,
     robustness: _Robustness = False,
     vectors: _Vectors = None,
     data_dir: _DataDir = None,
@@ -92,6 +97,7 @@ def evaluate(
         rankings=files,
         vectors=vectors,
         contexts_of_all=contexts_of_all,
+        contexts=contexts,
     )
     _check(wanted)
     settings = settings_for(data_dir or out / "plane")

@@ -31,17 +31,22 @@ def register(audit: typer.Typer) -> None:
     audit.command("judge")(judge_run)
     audit.command("packet")(make_packet)
     audit.command("agree")(agree)
+    audit.command("gold")(make_gold)
+    audit.command("matrix")(compare_matrices)
 
 
 def read_run(
     contexts: Annotated[Path, typer.Argument(help="Cells to read, one JSON line each.")],
     *,
     out: Annotated[Path, typer.Option("--out", help="The folder of the run; one that was cut off goes on.")],
+    matrix: Annotated[
+        Path | None, typer.Option("--matrix", help="The frozen task matrix that the contexts are to be of.")
+    ] = None,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> int:
     """Have every context of every arm under every budget read by the reader, and seal what it said."""
-    seal = run(_read(settings_for(data_dir), contexts, out))
+    seal = run(_read(settings_for(data_dir), contexts, out, matrix=matrix))
     if json:
         print_json(seal)
     else:
@@ -49,15 +54,23 @@ def read_run(
     return EXIT_OK
 
 
-async def _read(settings: Settings, contexts: Path, out: Path) -> QaSeal:
-    from audit import read_cells, read_contexts  # noqa: PLC0415 -- they bring the public readers
+async def _read(settings: Settings, contexts: Path, out: Path, *, matrix: Path | None) -> QaSeal:
+    from audit import (  # noqa: PLC0415 -- they bring the public readers
+        check_contexts,
+        read_cells,
+        read_contexts,
+        read_matrix,
+    )
     from echoplane._language_model import configured_reader  # noqa: PLC0415 -- an HTTP client
     from realize import PROMPT_DIGEST, read_rendered  # noqa: PLC0415 -- see above
 
+    cells = read_contexts(contexts)
+    if matrix is not None:
+        check_contexts(read_matrix(matrix), cells)
     async with _held(configured_reader(settings), "reader") as model:
         return await read_cells(
             out,
-            read_contexts(contexts),
+            cells,
             lambda question, rendered: read_rendered(model, question, rendered),
             reader=model.name,
             reader_sha256=model.digest,
@@ -108,6 +121,37 @@ async def _held(model: ChatModel | None, part: str) -> AsyncIterator[ChatModel]:
         yield model
     finally:
         await model.close()
+
+
+def make_gold(
+    folder: Run,
+    data_set: Annotated[str, typer.Argument(metavar="SET", help="locomo, beam or longmemeval.")],
+    path: Annotated[Path, typer.Argument(help="The published file, or the folder of its files.")],
+    *,
+    out: Annotated[Path, typer.Option("--out", help="What is right for each question, one JSON line each.")],
+) -> int:
+    """Write what a public set takes for right, for `audit judge`: only after the run is sealed."""
+    import audit  # noqa: PLC0415 -- it brings the public readers
+    from echoplane._evaluation import data_set_named  # noqa: PLC0415 -- the same
+
+    audit.check_seal(folder)
+    gold = audit.gold_answers(data_set_named(data_set), path)
+    audit.write_gold(out, gold)
+    print_line(f"{len(gold)} questions in {out}")
+    return EXIT_OK
+
+
+def compare_matrices(
+    parent: Annotated[Path, typer.Argument(help="The task matrix as it was frozen.")],
+    rebuilt: Annotated[Path, typer.Argument(help="The same, built again.")],
+) -> int:
+    """Hold a task matrix against its frozen parent, field by field. One difference voids the run: exit 2."""
+    import audit  # noqa: PLC0415 -- it brings the public readers
+
+    before = audit.read_matrix(parent)
+    audit.check_matrix(before, audit.read_matrix(rebuilt))
+    print_line(f"the same: {len(before)} cells")
+    return EXIT_OK
 
 
 def make_packet(

@@ -71,11 +71,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What one context shows: turns whole, and turns of which it shows a part alone."""
+    """What one context shows: turns whole, turns of which it shows a part alone, and its lines."""
 
     budget_tokens: int
     turns: tuple[int, ...]
     excerpts: tuple[int, ...]
+    lines: tuple[str, ...]
     tokens: int
     bytes_count: int
 
@@ -318,6 +319,7 @@ def shown(pack: ContextPack, told: Told) -> Shown:
         budget_tokens=pack.budget_tokens,
         turns=tuple(sorted(whole)),
         excerpts=tuple(sorted(parts - whole)),
+        lines=tuple(line.rendered for line in pack.lines),
         tokens=pack.tokens,
         bytes_count=sum(len(line.rendered.encode()) + 1 for line in pack.lines),
     )

@@ -17,6 +17,7 @@ from audit import (
     BASELINES,
     DATA_SETS,
     BundleRecorder,
+    ContextRecorder,
     DataSet,
     History,
     as_word,
@@ -52,6 +53,7 @@ from echoplane._evaluation_arms import (
     read_rankings,
     variant_of,
 )
+from echoplane._evaluation_contexts import in_words, parts_of
 from echoplane._evaluation_formulas import SEED, formulas
 from echoplane._folders import DataFolder
 from echoplane._settings import Settings
@@ -71,7 +73,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be measured. `rankings` are files of other systems' rankings, by the arm's name."""
+    """
+    What is to be measured. `rankings` are files of other systems' rankings, by the arm's name.
+
+    `contexts` is a folder for the contexts in words, None for none; no number depends on it.
+    """
 
     data_set: DataSet
     path: Path
@@ -81,6 +87,7 @@ class Wanted:
     rankings: Mapping[str, Path]
     vectors: Path | None
     contexts_of_all: bool
+    contexts: Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +171,7 @@ async def predict(
     rankings = {name: read_rankings(path) for name, path in wanted.rankings.items()}
     embed = embedder(plane.settings, wanted.vectors) if {"dense", "rrf"} & set(wanted.arms) else None
     total = _Totals()
+    words = None if wanted.contexts is None else ContextRecorder.open(wanted.contexts)
     for number, history in enumerate(histories):
         told = await tell(plane, history, set_name=wanted.data_set.name)
         total.add(told)
@@ -171,10 +179,13 @@ async def predict(
             f"history {number}: {len(told.places)} turns told in {told.told_ms / 1000:.1f} s, "
             f"found after {told.indexed_ms / 1000:.1f} s more, {told.unfolded} not projected"
         )
-        one = _History(plane, wanted, number, told, recorder)
+        one = _History(plane, wanted, number, told, recorder, words=words)
         one.record_public(public_rankings(history, wanted.arms, embed=embed))
         one.record_rankings(rankings)
         await one.ask_all()
+    if words is not None:
+        count = words.finish(recorder.contexts)
+        say(f"{count} contexts in {wanted.contexts}, to be read")
     total.peak_bytes = peak_bytes(DataFolder.at(plane.settings.data_dir), Role.DISCOVERY)
     return total.values()
 
@@ -220,9 +231,17 @@ class _History:
     """All cells of one history's questions."""
 
     def __init__(
-        self, plane: Plane, wanted: Wanted, number: int, told: Told, recorder: BundleRecorder
+        self,
+        plane: Plane,
+        wanted: Wanted,
+        number: int,
+        told: Told,
+        recorder: BundleRecorder,
+        *,
+        words: ContextRecorder | None,
     ) -> None:
         self._wanted, self._number, self._told, self._recorder = wanted, number, told, recorder
+        self._words = words
         self._sessions = [turn.session for turn in told.history.turns]
         self._costs = Costs.of(told.history, plane.path.counter)
         variants = {arm: variant_of(arm) for arm in wanted.arms}
@@ -308,7 +327,14 @@ class _History:
                 values = _times(outcome)
             elif budget in shown:
                 failure, values = None, _sizes(shown[budget])
-                turns, scores = _parts(shown[budget])
+                turns, scores = parts_of(shown[budget])
+                if self._words is not None:
+                    self._words.add(
+                        *in_words(
+                            shown[budget], history=self._number, question=question, arm=arm, outcome=outcome,
+                            text=self._told.history.questions[question].text,
+                        )
+                    )  # fmt: skip
             else:
                 failure, values, turns, scores = outcome.failure or NOT_OBSERVABLE, {}, (), ()
             prediction = Prediction(
@@ -328,12 +354,6 @@ class _History:
 def _falling(ranked: Sequence[int]) -> tuple[int, ...]:
     """Return a score for each place of a ranking that has none: its own."""
     return tuple(range(len(ranked), 0, -1))
-
-
-def _parts(context: Shown) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    turns = tuple(sorted({*context.turns, *context.excerpts}))
-    whole = set(context.turns)
-    return turns, tuple(int(turn in whole) for turn in turns)
 
 
 def _sizes(context: Shown) -> Values:

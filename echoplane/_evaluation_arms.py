@@ -128,14 +128,15 @@ def read_rankings(path: Path) -> dict[tuple[int, int], tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """What each turn of a history costs as a line: tokens by the counter, and bytes."""
+    """Each turn of a history as a line, and what it costs: tokens by the counter, and bytes."""
 
     of_turn: Mapping[int, tuple[int, int]]
+    lines: Mapping[int, str]
 
     @classmethod
     def of(cls, history: History, counter: TokenCounter) -> Costs:
         """Count every turn that has a text."""
-        costs = {}
+        costs, lines = {}, {}
         for place, turn in enumerate(history.turns):
             if turn.text.strip():
                 observed = parse_instant(turn.observed_at or _UNDATED, field="observed_at")
@@ -151,7 +152,8 @@ class Costs:
                 )
                 rendered = render([line])
                 costs[place] = counter.count(rendered), len(rendered.encode())
-        return cls(of_turn=costs)
+                lines[place] = rendered.removesuffix("\n")
+        return cls(of_turn=costs, lines=lines)
 
     def packed(self, ranked: Sequence[int], *, budget_tokens: int) -> Shown:
         """Return the context of whole turns in order of rank."""
@@ -160,6 +162,7 @@ class Costs:
             budget_tokens=budget_tokens,
             turns=turns,
             excerpts=(),
+            lines=tuple(self.lines[turn] for turn in turns),
             tokens=sum(self.of_turn[turn][0] for turn in turns),
             bytes_count=sum(self.of_turn[turn][1] for turn in turns),
         )

@@ -56,6 +56,7 @@ class _Retrieval:
             rankings={},
             vectors=None,
             contexts_of_all=False,
+            contexts=None,
         )
         async with with_plane(self._settings, Role.WORKER, Role.DISCOVERY) as plane:
             await plane.wait_discovery()

@@ -94,7 +94,23 @@ def test_what_is_beside_the_files_of_a_bundle_is_said(tmp_path):
     (folder / "questions.txt").write_text("What did Ann say?")
 
     assert check_bundle(folder).problems == ("files: not those that a bundle has",)
-    assert check_bundle(tmp_path).problems == ("manifest: cannot be read",)
+
+
+def test_what_is_no_bundle_is_said_with_who_can_do_something_about_it(tmp_path):
+    folder = bundle(tmp_path)
+    broken, cut_off = tmp_path / "broken", tmp_path / "small.work"
+    for path, name, text in ((broken, "manifest.json", "{}"), (cut_off, "state.json", "{}")):
+        path.mkdir()
+        (path / name).write_text(text)
+
+    def said(path):
+        (problem,) = check_bundle(path).problems
+        return problem
+
+    assert said(tmp_path / "none").startswith("no bundle: there is no such folder")
+    assert said(cut_off) == "no bundle yet: the run was cut off; whoever began it goes on with its command"
+    assert said(tmp_path).endswith(f"; below it lie 2, such as {min(broken.name, folder.name)}")
+    assert said(broken).startswith("broken bundle: its manifest.json is not as a run writes it; get it anew")
 
 
 def test_the_gold_is_read_again_where_the_data_is_at_hand(tmp_path, small_beam):

@@ -125,8 +125,8 @@ def test_a_beam_chat_is_read_however_deep_its_messages_lie(tmp_path, chat):
     ]
     assert history.turns[0].text == "I sail a dinghy."
     assert gold == (
-        Gold(kind="abstention", turns=frozenset(), apart=False),
-        Gold(kind="knowledge_update", turns=frozenset({0, 2, 4}), apart=False),
+        Gold(kind="abstention", turns=frozenset(), apart=False, answer=None),
+        Gold(kind="knowledge_update", turns=frozenset({0, 2, 4}), apart=False, answer="No"),
     )
 
 
@@ -175,7 +175,9 @@ def test_an_instance_is_told_by_date_and_asked_at_the_end_of_its_day(tmp_path):
 
     assert [turn.text for turn in history.turns] == ["It rains.", "I grow beans.", "Yes."]
     assert history.questions[0].asked_at == "2023-05-30T23:59:59-00:00"
-    assert LONG.read_gold(path) == [(Gold(kind="single-session-user", turns=frozenset({1}), apart=False),)]
+    assert LONG.read_gold(path) == [
+        (Gold(kind="single-session-user", turns=frozenset({1}), apart=False, answer="Beans"),)
+    ]
 
 
 def test_evidence_sessions_are_pooled_with_filler_and_none_is_there_twice(tmp_path):

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from audit import HistoryTurn, check_bundle
+from audit import HistoryTurn, check_bundle, read_matrix
 from contracts.errors import BadRequest, RunRefused
 from contracts.limits import TEXT_CHARACTERS_MAX
 from contracts.proposals import RouteState
+from echoplane._cli import execute
 from echoplane._evaluating import _drafts, tell
 from echoplane._evaluation import BUDGETS, Wanted, data_set_named, evaluate
 from echoplane._evaluation_arms import arms_named
 from echoplane._evaluation_report import summary, table
 from echoplane._robustness import check_history, report
+from tests.echoplane.stand_in_model import MODEL, stand_in
 
 OWN = Path(__file__).resolve().parents[1] / "data" / "evaluation_own.json"
 GOLD_FIELDS = {"answer", "adversarial_answer", "evidence", "category"}
@@ -35,6 +37,7 @@ def wanted(tmp_path):
         rankings={},
         vectors=None,
         contexts_of_all=False,
+        contexts=None,
     )
 
 
@@ -69,6 +72,54 @@ async def test_a_run_is_sealed_scored_and_can_be_checked_by_whoever_has_its_bund
     *_, last = summary(evaluated, wanted)
     assert last.startswith("context hit/turn recall/whole gold at tokens 768:")
     assert any(line.startswith("bm25") for line in table(evaluated.measures, BUDGETS))
+
+
+@pytest.mark.usefixtures("discovery", "folding")
+async def test_the_contexts_of_a_run_are_read_and_judged_with_every_arm_and_budget(
+    plane, wanted, tmp_path, monkeypatch, capsys
+):
+    """From a public set to an objective; reader and judge are a stand-in that understands nothing."""
+    words, gold = tmp_path / "words", tmp_path / "gold.jsonl"
+    evaluated, _, _ = await run(plane, replace(wanted, contexts=words, budgets=(768, 2_048)))
+    frozen = {cell.key: cell for cell in read_matrix(words / "matrix.jsonl")}
+    shown = [json.loads(line) for line in (evaluated.bundle / "predictions.jsonl").read_bytes().splitlines()]
+    shown = [one for one in shown if one["budget"] is not None and one["failure"] is None]
+    assert {key: list(cell.sources) for key, cell in frozen.items()} == {
+        (one["question"], one["arm"], one["budget"]): one["ranked"] for one in shown
+    }
+
+    async def command(*arguments):
+        code = await asyncio.to_thread(execute, ["audit", *map(str, arguments)])
+        return code, capsys.readouterr()
+
+    with (
+        stand_in(lambda _, user: "Ghent [e1]" if "[e1]" in user else "INSUFFICIENT_EVIDENCE") as (url, asked),
+        stand_in(lambda *_: "CORRECT") as (judge, _),
+    ):
+        for name, value in (
+            ("READER_URL", url), ("READER_MODEL", MODEL), ("JUDGE_URL", judge), ("JUDGE_MODEL", MODEL),
+            ("DATA_DIR", str(tmp_path / "data")),
+        ):  # fmt: skip
+            monkeypatch.setenv(f"ECHOPLANE_{name}", value)
+        contexts, matrix = words / "contexts.jsonl", ("--matrix", words / "matrix.jsonl")
+        early = await command("gold", tmp_path / "read", "locomo", OWN, "--out", gold)
+        read = await command("read", contexts, *matrix, "--out", tmp_path / "read")
+        written = await command("gold", tmp_path / "read", "locomo", OWN, "--out", gold)
+        weights = [word for name in ("stale", "conflict") for word in (f"--{name}", 0)]
+        weights += ["--false-abstention", 1, "--kilotokens", 0.1]
+        judged = await command("judge", tmp_path / "read", "--gold", gold, *weights, "--json")
+        count = len(asked)
+        contexts.write_bytes(contexts.read_bytes().replace(b"[e1]", b"[e9]", 1))
+        other = await command("read", contexts, *matrix, "--out", tmp_path / "other")
+
+    assert (early[0], gold.exists()) == (2, True)
+    assert (read[0], written[0], judged[0], count) == (0, 0, 0, len(frozen))
+    rows = [json.loads(line) for line in judged[1].out.splitlines()]
+    assert {(row["arm"], row["budget"]) for row in rows} == {(arm, budget) for _, arm, budget in frozen}
+    assert [row["failures"] + row["judge_failures"] for row in rows] == [0] * len(rows)
+    assert all(row["value"] is not None for row in rows)
+    assert (other[0], len(asked)) == (2, count)
+    assert "is not its frozen parent" in other[1].err
 
 
 async def test_no_gold_and_no_public_id_reaches_what_is_predicted(
