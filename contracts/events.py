@@ -21,7 +21,7 @@ from contracts import limits
 from contracts.errors import BadRequest
 from contracts.identity import IDENTITY
 from contracts.names import Name, Text, is_name, storable
-from contracts.times import KnownAt, Precision, Term, parse_instant, parse_interval, parse_term
+from contracts.times import KnownAt, Precision, Term, instant_term, parse_interval, parse_term
 
 
 class Kind(StrEnum):
@@ -268,14 +268,10 @@ class EventDraft(_Border):
     winner: TargetDraft | None = None
 
     @model_validator(mode="after")
-    def _kind_and_stances_agree(self) -> Self:
+    def _agrees_with_itself(self) -> Self:
         if self.text is None and not self.claims and not self.targets:
             raise ValueError("one of text, claims or targets is needed")
-        if self.observed_at is not None:
-            try:
-                parse_instant(self.observed_at, field="observed_at")
-            except BadRequest as error:
-                raise _wrong(error.field, error.reason) from error
+        offset_minutes = self._offset_minutes()
         allowed = STANCES_OF_KIND.get(self.kind)
         for ordinal, claim in enumerate(self.claims):
             stance = self.stance_of(claim)
@@ -284,15 +280,21 @@ class EventDraft(_Border):
             self._check_claim(claim, stance, where=f"claims[{ordinal}]")
         if self.targets and self.kind == Kind.SETTLEMENT and self.winner is None and not self.claims:
             raise _wrong("winner", "a settlement names its winner")
+        self._check_times(offset_minutes)
         return self
 
-    @model_validator(mode="after")
-    def _times_can_be_read(self) -> Self:
+    def _offset_minutes(self) -> int | None:
+        """Return the source's offset, if it says when it saw this."""
+        if self.observed_at is None:
+            return None
+        try:
+            return instant_term(self.observed_at, field="observed_at").offset_minutes
+        except BadRequest as error:
+            raise _wrong(error.field, error.reason) from error
+
+    def _check_times(self, offset_minutes: int | None) -> None:
         # By the very functions that the fold reads them with, in the source's offset: what is
         # accepted here must never stop a tenant there.
-        offset_minutes = None
-        if self.observed_at is not None:
-            offset_minutes = parse_term(self.observed_at, field="observed_at").offset_minutes
         for where, stated in self._times():
             try:
                 if isinstance(stated, ValidDraft):
@@ -301,7 +303,6 @@ class EventDraft(_Border):
             except BadRequest as error:
                 part = f".{error.field}" if error.field in _TIMES else ""
                 raise _wrong(f"{where}{part}", error.reason) from error
-        return self
 
     def _times(self) -> Iterator[tuple[str, IntervalDraft | ValidDraft]]:
         """Yield everything in the event that states a time, with its path."""

@@ -56,6 +56,8 @@ _STEPS: Final = {
     Precision.MICROSECOND: timedelta(microseconds=1),
 }
 
+# As most clocks say it: written already as `format_instant` writes it, but for the name of its offset.
+_PLAIN: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:Z|\+00:00)")
 _TERM: Final = re.compile(
     r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
     r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
@@ -152,10 +154,28 @@ def parse_instant(wording: str, *, field: str) -> datetime:
     Raises:
         BadRequest: Not an instant, a calendar term, or no offset.
     """
+    return instant_term(wording, field=field).first
+
+
+def instant_term(wording: str, *, field: str) -> Term:
+    """Return an instant as it was stated; raises what `parse_instant` does."""
     term = parse_term(wording, field=field)
     if term.is_coarse:
         raise BadRequest(field=field, reason="an instant with a time of day and an offset is needed")
-    return term.first
+    return term
+
+
+def instant_form(wording: str, *, field: str) -> tuple[str, Precision]:
+    """
+    Return an instant that `parse_instant` takes in the one form of it, and its precision.
+
+    Its offset is the one that it was said in; only digits that the source did not say are added.
+    """
+    plain = _PLAIN.fullmatch(wording)
+    if plain is not None:
+        return f"{plain[1]}Z", Precision.SECOND
+    term = parse_term(wording, field=field)
+    return format_instant(term.first, offset_minutes=term.offset_minutes), term.precision
 
 
 def parse_interval(

@@ -54,6 +54,8 @@ async def serve_api(settings: Settings) -> None:
                 port=settings.http_port,
                 log_config=None,
                 access_log=False,
+                # Nothing is done by where a request says that it came from.
+                proxy_headers=False,
                 server_header=False,
                 timeout_graceful_shutdown=STOP_SECONDS,
             ),

@@ -47,6 +47,8 @@ assert LOCK_TIMEOUT_MS < STATEMENT_TIMEOUT_MS
 # An erasure holds one connection and folds on another: half of them are left to others.
 assert 2 * limits.ERASURES_AT_ONCE <= POOL_CONNECTIONS // 2
 
+# Flushing the commit of a NOTIFY would buy nothing: the relay's role writes no row.
+_UNFLUSHED: Final = "-c synchronous_commit=off"
 _SET_TENANT: Final = sa.text("SELECT set_config('echoplane.tenant', :tenant, true)")
 
 
@@ -150,8 +152,7 @@ def open_database(
             `echoplane_backfill`, or every append is `Forbidden`.
         randomness: Where keys and ids come from.
     """
-    # Flushing the commit of a NOTIFY would buy nothing: the relay's role writes no row.
-    relay = _engine(relay_url, name="echoplane_relay", more="-c synchronous_commit=off")
+    relay = _engine(relay_url, name="echoplane_relay", more=_UNFLUSHED)
     return Database(
         plane=_engine(plane_url, name="echoplane_plane", more=""),
         reads=_direct(plane_url, name="echoplane_reads"),
@@ -160,7 +161,7 @@ def open_database(
         clock=clock,
         randomness=randomness,
         states_clock=states_clock,
-        waker=Waker(engine=relay),
+        waker=Waker(relay=_direct(relay_url, name="echoplane_wakes", more=_UNFLUSHED)),
         news=News(engine=relay),
         appends=Combiner(
             weight_max=limits.APPENDS_TOGETHER_EVENTS_MAX,
@@ -230,10 +231,10 @@ def _connecting(name: str, *, more: str = "") -> dict[str, Any]:
     return {"options": options, "application_name": name, "connect_timeout": CONNECT_SECONDS}
 
 
-def _direct(url: str, *, name: str) -> Direct:
+def _direct(url: str, *, name: str, more: str = "") -> Direct:
     plain = database_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     return Direct(
-        make_conninfo(plain, **_connecting(name)),
+        make_conninfo(plain, **_connecting(name, more=more)),
         connections_max=POOL_CONNECTIONS,
         wait_seconds=POOL_WAIT_SECONDS,
     )

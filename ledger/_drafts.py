@@ -191,7 +191,8 @@ def _model_text(model: BaseModel) -> str:
             + "}"
         )
     members = []
-    for name, label, default in _members(kind):
+    # One that was not given stands at its default.
+    for name, label, default in _given_members(kind, frozenset(model.model_fields_set)):
         value = values[name]
         if value is default or value == default:
             continue
@@ -210,6 +211,12 @@ def _members(model: type[BaseModel]) -> tuple[tuple[str, str, object], ...]:
     """Return the fields of a model in the order that they are written in: name, how it begins, default."""
     in_order = sorted(_fields(model), key=lambda field: field[1])
     return tuple((name, f"{_QUOTED(alias)}:", default) for name, alias, default in in_order)
+
+
+@functools.lru_cache(maxsize=1_024)
+def _given_members(model: type[BaseModel], given: frozenset[str]) -> tuple[tuple[str, str, object], ...]:
+    """Return those of `_members` that are given: logs hold events of few forms, of many fields each."""
+    return tuple(member for member in _members(model) if member[0] in given)
 
 
 @functools.cache

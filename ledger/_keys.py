@@ -86,6 +86,10 @@ def _hmac(key: bytes, *parts: bytes) -> bytes:
     return hmac.digest(key, framed(*parts), "sha256")
 
 
+_ENCRYPT: Final = framed(b"encrypt")
+"""What makes the key that a data key encrypts with."""
+
+
 def _seal(key: bytes, plain: bytes, context: bytes, randomness: Randomness) -> bytes:
     nonce = randomness(_NONCE_BYTES)
     return nonce + AESGCM(key).encrypt(nonce, plain, context)
@@ -106,7 +110,7 @@ class EventKey:
 
     def encrypt(self, plain: bytes, *, context: bytes, randomness: Randomness) -> bytes:
         """Encrypt, bound to `context`: bytes that are kept in clear and must not be exchanged."""
-        return _seal(_hmac(self._key, b"encrypt"), plain, context, randomness)
+        return _seal(hmac.digest(self._key, _ENCRYPT, "sha256"), plain, context, randomness)
 
     def decrypt(self, sealed: bytes, *, context: bytes, what: str) -> bytes:
         """
@@ -115,7 +119,7 @@ class EventKey:
         Raises:
             IntegrityFault: A byte of either was changed; `what` names it.
         """
-        return _open(_hmac(self._key, b"encrypt"), sealed, context, what=what)
+        return _open(hmac.digest(self._key, _ENCRYPT, "sha256"), sealed, context, what=what)
 
     def digest(self, data: bytes) -> bytes:
         """Return a digest (32 bytes) that only a holder of this key can compute or test."""
@@ -132,11 +136,14 @@ class TenantKeys:
     _wraps: _Mac = field(init=False, repr=False)
     _digests: _Mac = field(init=False, repr=False)
     _plain_digests: _Mac = field(init=False, repr=False)
+    # One for each purpose that somebody asked for.
+    _purposes: dict[str, _Mac] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # A frozen instance is filled in so.
         object.__setattr__(self, "_digests", _Mac(self._digest_key))
         object.__setattr__(self, "_plain_digests", _Mac(self._digest_key, b"digest"))
+        object.__setattr__(self, "_purposes", {})
         object.__setattr__(self, "_wraps", _Mac(self._wrapping_key, b"wrap", self.tenant.encode()))
 
     def digest(self, data: bytes) -> bytes:
@@ -149,7 +156,10 @@ class TenantKeys:
 
     def digest_of(self, purpose: str, *parts: bytes) -> bytes:
         """Return a keyed digest of several parts, which no other purpose can produce."""
-        return self._digests.digest(b"digest of", purpose.encode(), *parts)
+        begun = self._purposes.get(purpose)
+        if begun is None:
+            begun = self._purposes[purpose] = _Mac(self._digest_key, b"digest of", purpose.encode())
+        return begun.digest(*parts)
 
     def seal(self, table: str, *columns: bytes) -> bytes:
         """Return the seal (32 bytes) of a row: a keyed digest of all its other columns, in order."""

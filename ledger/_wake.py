@@ -17,9 +17,11 @@ from typing import Any, Final
 import psycopg
 import sqlalchemy as sa
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from contracts.errors import Unavailable
+from ledger._arrays import texts
+from ledger._direct import Direct
 from ledger._driver_errors import translated
 
 WAKE_CHANNEL: Final = "echoplane_wake"
@@ -31,7 +33,7 @@ WAKE_APART_SECONDS: Final = 0.025
 """How long the next wake-up waits where one follows upon another: they cost the appends their time."""
 
 _log = structlog.get_logger(__name__)
-_NOTIFY: Final = sa.text("SELECT pg_notify(:channel, tenant) FROM unnest(CAST(:tenants AS text[])) AS tenant")
+_NOTIFY: Final = "SELECT pg_notify(%(channel)s, tenant) FROM unnest(CAST(%(tenants)s AS text[])) AS tenant"
 
 
 def autocommit(engine: AsyncEngine) -> AsyncEngine:
@@ -41,9 +43,9 @@ def autocommit(engine: AsyncEngine) -> AsyncEngine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waker:
-    """Sends wake-ups on the relay's pool, whose commits are not flushed: they write no row."""
+    """Sends wake-ups as the relay, whose commits are not flushed: they write no row."""
 
-    engine: AsyncEngine
+    relay: Direct
     _tenants: set[str] = field(default_factory=set)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -59,6 +61,7 @@ class Waker:
         """Wait for what is being sent."""
         while self._tasks:
             await asyncio.gather(*self._tasks)
+        await self.relay.close()
 
     async def _send(self) -> None:
         delay_seconds = WAKE_DELAY_SECONDS
@@ -68,9 +71,8 @@ class Waker:
             tenants = sorted(self._tenants)[:WAKE_BATCH_MAX]
             self._tenants.difference_update(tenants)
             try:
-                async with autocommit(self.engine).connect() as connection:
-                    await connection.execute(_NOTIFY, {"channel": WAKE_CHANNEL, "tenants": tenants})
-            except SQLAlchemyError as error:
+                await self.relay.rows(_NOTIFY, {"channel": WAKE_CHANNEL, "tenants": texts(tenants)})
+            except (psycopg.Error, Unavailable) as error:
                 _log.warning("wake_not_sent", tenants_count=len(tenants), error=type(error).__name__)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.errors import BadRequest
-from contracts.times import Precision, format_instant, parse_instant, parse_term
+from contracts.times import Precision, format_instant, instant_form, parse_instant, parse_term
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,22 @@ def test_an_instant_written_in_any_offset_reads_back_as_itself(microseconds, off
     instant = EARLIEST + timedelta(microseconds=microseconds)
 
     assert parse_instant(format_instant(instant, offset_minutes=offset_minutes), field="x") == instant
+
+
+@given(
+    st.integers(0, 9_996 * 365 * 86_400 * 10**6),
+    st.sampled_from(["seconds", "milliseconds", "microseconds", "minutes"]),
+    st.sampled_from(["Z", "z", "+00:00", "-00:00", "+0000", "+02:00", "-09:30"]),
+    st.sampled_from(["T", "t", " "]),
+)
+def test_an_instant_has_one_form_however_it_was_written(microseconds, digits, offset, between):
+    at = EARLIEST + timedelta(microseconds=microseconds)
+    wording = at.isoformat(timespec=digits, sep=between).removesuffix("+00:00") + offset
+    term = parse_term(wording, field="observed_at")
+
+    form = instant_form(wording, field="observed_at")
+
+    assert form == (format_instant(term.first, offset_minutes=term.offset_minutes), term.precision)
 
 
 @given(st.dates(min_value=date(1, 1, 3), max_value=date(9997, 1, 1)), st.sampled_from(Precision))
