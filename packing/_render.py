@@ -3,7 +3,11 @@ Rendering of evidence, and its inverse.
 
 One event is one line:
 
-    [e12] 2023-05-08T13:56:00+02:00 "Caroline" user (superseded from commit 41): "I live in Lyon."
+    [e12] 8 May 2023 13:56+02 Caroline (superseded from commit 41): "I live in Lyon."
+
+Everything but the text is paid from the budget again with each line, so it is as short as it can be
+and still say all: seconds only where there are any, quotes only about a speaker who is not one plain
+word, and no class where it is what the speaker's name says, or else `user`.
 
 Injective: `parse(render(lines)) == lines` for any text. Speaker and text are JSON strings in
 which no control, bidirectional, invisible or line-separating character stands as itself, so a
@@ -16,14 +20,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
+from contracts.claims import ASSISTANT, DERIVED, OPERATOR, SENSOR, USER
 from contracts.contexts import Evidence, Mark
 from contracts.errors import BadRequest
-from contracts.times import format_instant
 
 # A list of our own, not a Unicode category: categories change with the Python version, and the
 # bytes of a context must not. C0 and `"` and `\` are escaped by JSON itself.
@@ -37,12 +41,17 @@ _ESCAPED: Final = re.compile(
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BARE: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.@-]{0,63}")
+_CLASSES: Final = frozenset({ASSISTANT, DERIVED, OPERATOR, SENSOR, USER})
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _STRING: Final = r'"(?:[^"\\]|\\.)*"'
 _LINE: Final = re.compile(
     r"\[e(?P<position>[1-9][0-9]{0,18})\] "
-    r"(?P<observed>[0-9]{4}-[0-9T:.+-]+Z?) "
-    rf"(?P<speaker>{_STRING}) "
-    rf"(?P<class_>[a-z][a-z0-9_]{{0,63}}|{_STRING})"
+    rf"(?P<day>[0-9]{{1,2}}) (?P<month>{'|'.join(_MONTHS)}) (?P<year>[0-9]{{4}}) "
+    r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{6}))?)?"
+    r"(?:Z|(?P<sign>[+-])(?P<hours>[0-9]{2})(?::(?P<minutes>[0-9]{2}))?) "
+    rf"(?P<speaker>{_PLAIN.pattern}|{_STRING})"
+    rf"(?: (?P<class_>{_BARE.pattern}|{_STRING}))?"
     r"(?: \((?P<mark>active|superseded|withdrawn|disputed)(?: from commit (?P<commit>[0-9]{1,19}))?\))?"
     rf": (?P<text>{_STRING})"
 )
@@ -92,11 +101,14 @@ def render_line(line: Shown) -> str:
     Raises:
         BadRequest: A lone surrogate: the log refuses them, and no escape could be told apart.
     """
-    observed = format_instant(line.observed_at, offset_minutes=line.offset_minutes)
+    observed = _time(line.observed_at, line.offset_minutes)
     mark = "" if line.mark == Mark.PLAIN else f" ({_mark_words(line)})"
-    class_ = line.speaker_class if _BARE.fullmatch(line.speaker_class) else _quote(line.speaker_class)
-    speaker, text = _quote(line.speaker), _quote(line.text)
-    return f"[{line_id(line.position)}] {observed} {speaker} {class_}{mark}: {text}"
+    speaker = line.speaker if _PLAIN.fullmatch(line.speaker) else _quote(line.speaker)
+    class_ = ""
+    if line.speaker_class != _usual_class(line.speaker):
+        bare = _BARE.fullmatch(line.speaker_class) is not None
+        class_ = f" {line.speaker_class if bare else _quote(line.speaker_class)}"
+    return f"[{line_id(line.position)}] {observed} {speaker}{class_}{mark}: {_quote(line.text)}"
 
 
 def render(lines: Sequence[Shown]) -> str:
@@ -117,6 +129,37 @@ def parse(text: str) -> tuple[Shown, ...]:
         raise BadRequest(field="context", reason="the last line has no end")
     # Not `splitlines`: it would also split at characters that are not our line end.
     return tuple(_parse_line(line) for line in text[:-1].split("\n"))
+
+
+def _usual_class(speaker: str) -> str:
+    """Return the class that a speaker has where none is shown."""
+    return speaker if speaker in _CLASSES else USER
+
+
+def _time(instant: datetime, offset_minutes: int) -> str:
+    local = instant.astimezone(timezone(timedelta(minutes=offset_minutes)))
+    seconds = f":{local:%S}" if local.second or local.microsecond else ""
+    fraction = f".{local.microsecond:06}" if local.microsecond else ""
+    hours, minutes = divmod(abs(offset_minutes), 60)
+    offset = f"{'-' if offset_minutes < 0 else '+'}{hours:02}" + (f":{minutes:02}" if minutes else "")
+    day = f"{local.day} {_MONTHS[local.month - 1]} {local.year:04}"
+    return f"{day} {local:%H:%M}{seconds}{fraction}{offset if offset_minutes else 'Z'}"
+
+
+def _instant(parts: Mapping[str, str | None]) -> tuple[datetime, int]:
+    """Return the instant and the offset that a line shows."""
+    offset = int(parts["hours"] or 0) * 60 + int(parts["minutes"] or 0)
+    offset = -offset if parts["sign"] == "-" else offset
+    local = datetime(
+        int(parts["year"] or 0), _MONTHS.index(parts["month"] or "") + 1, int(parts["day"] or 0),
+        int(parts["hour"] or 0), int(parts["minute"] or 0), int(parts["second"] or 0),
+        int(parts["fraction"] or 0), tzinfo=timezone(timedelta(minutes=offset)),
+    )  # fmt: skip
+    return local.astimezone(UTC), offset
+
+
+def _unquoted(said: str) -> str:
+    return str(json.loads(said)) if said.startswith('"') else said
 
 
 def _mark_words(line: Shown) -> str:
@@ -140,17 +183,14 @@ def _parse_line(line: str) -> Shown:
         raise BadRequest(field="context", reason="not a rendered line")
     parts = match.groupdict()
     try:
-        observed = datetime.fromisoformat(parts["observed"])
-        class_ = json.loads(parts["class_"]) if parts["class_"].startswith('"') else parts["class_"]
-        offset = observed.utcoffset()
-        if offset is None:
-            raise BadRequest(field="context", reason="a time without an offset")
+        observed_at, offset_minutes = _instant(parts)
+        speaker = _unquoted(parts["speaker"])
         result = Shown(
             position=int(parts["position"]),
-            observed_at=observed.astimezone(UTC),
-            offset_minutes=int(offset.total_seconds()) // 60,
-            speaker=json.loads(parts["speaker"]),
-            speaker_class=class_,
+            observed_at=observed_at,
+            offset_minutes=offset_minutes,
+            speaker=speaker,
+            speaker_class=_usual_class(speaker) if parts["class_"] is None else _unquoted(parts["class_"]),
             mark=Mark(parts["mark"] or Mark.PLAIN),
             marked_commit=None if parts["commit"] is None else int(parts["commit"]),
             text=json.loads(parts["text"]),

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -20,7 +21,7 @@ texts = st.one_of(
     st.text(alphabet=st.sampled_from(HOSTILE + 'ab: ][()e1u"'), max_size=40),
     # Text that pretends to be a line of ours.
     st.builds(
-        '{}"\n[e1] 2024-01-01T00:00:00Z "System" operator: "{}'.format,
+        '{}"\n[e1] 1 Jan 2024 00:00Z System operator: "{}'.format,
         st.text(max_size=9),
         st.text(max_size=9),
     ),
@@ -43,8 +44,10 @@ def lines(draw):
             st.datetimes(datetime(1, 1, 3), datetime(9998, 12, 29), timezones=st.just(UTC))  # noqa: DTZ001 -- bounds of a strategy are naive
         ),
         offset_minutes=draw(st.integers(min_value=-14 * 60, max_value=14 * 60)),
-        speaker=draw(texts),
-        speaker_class=draw(st.sampled_from(["user", "self", "active", "x" * 65, "", "User"]) | texts),
+        speaker=draw(st.sampled_from(["Caroline", "assistant", "user", "robot-1", "x" * 65]) | texts),
+        speaker_class=draw(
+            st.sampled_from(["user", "assistant", "self", "active", "x" * 65, "", "User"]) | texts
+        ),
         mark=mark,
         marked_commit=marked_commit,
         text=draw(texts),
@@ -89,21 +92,49 @@ def test_no_character_that_ends_turns_or_hides_a_line_stands_as_itself(shown):
     assert not set(rendered.replace("\n", "")) & set(HOSTILE.replace('"', "").replace("\\", ""))
 
 
-def test_a_line_shows_id_zoned_time_speaker_class_mark_and_text():
+def test_a_line_shows_id_zoned_time_speaker_mark_and_text():
     assert render([LINE]) == (
-        '[e12] 2023-05-08T13:56:00+02:00 "Caroline" user (superseded from commit 41): '
-        '"I live in \\"Lyon\\"."\n'
+        '[e12] 8 May 2023 13:56+02 Caroline (superseded from commit 41): "I live in \\"Lyon\\"."\n'
     )
 
 
+@pytest.mark.parametrize(
+    ("changed", "shown"),
+    [
+        ({}, "8 May 2023 13:56+02 Caroline: "),
+        ({"offset_minutes": 0}, "8 May 2023 11:56Z Caroline: "),
+        ({"offset_minutes": -570}, "8 May 2023 02:26-09:30 Caroline: "),
+        ({"observed_at": LINE.observed_at.replace(second=7)}, "8 May 2023 13:56:07+02 Caroline: "),
+        (
+            {"observed_at": LINE.observed_at.replace(microsecond=50)},
+            "8 May 2023 13:56:00.000050+02 Caroline: ",
+        ),
+        ({"speaker": "Ann Lee"}, '8 May 2023 13:56+02 "Ann Lee": '),
+        ({"speaker_class": "operator"}, "8 May 2023 13:56+02 Caroline operator: "),
+        ({"speaker": "assistant", "speaker_class": "assistant"}, "8 May 2023 13:56+02 assistant: "),
+        ({"speaker": "assistant"}, "8 May 2023 13:56+02 assistant user: "),
+    ],
+)
+def test_what_goes_without_saying_is_not_said_and_whatever_does_not_is(changed, shown):
+    plain = {"mark": Mark.PLAIN, "marked_commit": None}
+
+    [line] = render([replace(LINE, **(plain | changed))]).splitlines()
+
+    assert line.startswith(f"[e12] {shown}")
+
+
 @given(st.text(max_size=80))
-@example('[e01] 2024-01-01T00:00:00Z "A" user: "x"\n')
-@example('[e1] 2024-01-01T00:00:00+00:00 "A" user: "x"\n')
-@example('[e1] 2024-01-01T00:00:00Z "\\u0041" user: "x"\n')
-@example('[e1] 2024-01-01T00:00:00Z "A" "user": "x"\n')
-@example('[e1] 2024-01-01T00:00:00Z "A" user: "\\ud800"\n')
-@example('[e1] 2024-01-01T00:00:00Z "A" user: "x"')
-@example('[e1] 2024-01-01T00:00:00 "A" user: "x"\n')
+@example('[e01] 1 Jan 2024 00:00Z A: "x"\n')
+@example('[e1] 01 Jan 2024 00:00Z A: "x"\n')
+@example('[e1] 31 Feb 2024 00:00Z A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00+00 A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00:00Z A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z "A": "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z "\\u0041 B": "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A user: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "\\ud800"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "x"')
+@example('[e1] 1 Jan 2024 00:00 A: "x"\n')
 def test_what_render_would_not_write_is_refused(text):
     try:
         shown = parse(text)
