@@ -50,7 +50,7 @@ class Gates:
         self.clock = Ticking()
         (root / "code").mkdir(parents=True)
         (root / "code" / "ranker.py").write_text("WEIGHT = 1\n")
-        self.runner, self.models = Runner(beam), (MODEL,)
+        self.runner, self.models, self.arms = Runner(beam), (MODEL,), ("ours", "bm25")
 
     @property
     def place(self):
@@ -75,6 +75,7 @@ class Gates:
             data=data_digests(self.beam.path),
             code=code_now(place, ("code",)),
             models=self.models,
+            arms=self.arms,
             level=changes.pop("level", "visible development"),
         )
         given = {

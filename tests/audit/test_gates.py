@@ -10,7 +10,7 @@ import pytest
 
 from audit import check_gate, content_digests, register_gate, run_gate
 from contracts.artifacts import ModelDigest
-from contracts.errors import RunRefused
+from contracts.errors import BadRequest, RunRefused
 from contracts.gates import EntryKind
 from tests.audit.gates import Gates
 
@@ -140,7 +140,7 @@ async def test_predictions_that_are_edited_after_the_seal_are_refused(gates):
         await run(gates)
 
 
-def _cut_off(gate, data):
+def _cut_off(gate, data, recorder=None):
     raise KeyboardInterrupt
 
 
@@ -310,3 +310,52 @@ async def test_nothing_that_cannot_be_measured_or_binds_nothing_is_registered(ga
 
     with pytest.raises(RunRefused, match="has no threshold"):
         register_gate(gates.place, unbound)
+    halved = gates.write(conditions=[{"formula": formula | {"of": "ratio"}, "at_least": 0, "at_most": None}])
+    with pytest.raises(BadRequest, match="hit@10"):
+        register_gate(gates.place, halved)
+
+
+async def test_a_gate_that_passed_stops_nothing_and_one_that_was_begun_is_stopped(gates, small_beam):
+    stopping = {"skips": ["after"], "reserved": list(content_digests(small_beam.path))}
+    gates.registered("after")
+    gates.registered("good", stopping=stopping)
+    gates.registered("bad", at_least=0.9, stopping=stopping)
+    assert (await run(gates, "good")).passed
+    whole, gates.runner.predict = gates.runner.predict, _cut_off
+    with pytest.raises(KeyboardInterrupt):
+        await run(gates, "after")
+    gates.runner.predict = whole
+    assert kinds(gates, "after") == ["registered", "begun"]
+
+    assert not (await run(gates, "bad")).passed
+
+    assert kinds(gates, "after") == ["registered", "begun", "skipped"]
+
+
+async def test_a_fresh_gate_that_was_cut_off_after_it_opened_gold_goes_on(gates):
+    gates.registered(level="fresh confirmatory")
+    whole, gates.runner.gold = gates.runner.gold, _cut_off
+    with pytest.raises(KeyboardInterrupt):
+        await run(gates)
+    gates.runner.gold = whole
+
+    assert (await run(gates)).passed
+
+
+async def test_a_set_of_which_one_file_was_opened_is_not_fresh(gates):
+    gates.registered("first")
+    await run(gates, "first")
+    (gates.beam.path / "more.txt").write_text("a file more")
+    gates.registered("second", level="fresh confirmatory")
+
+    await refused(gates, "its gold was opened before, by gate first", "second")
+
+
+async def test_a_set_that_was_scored_packed_is_not_fresh_packed(gates):
+    for path in [one for one in gates.beam.path.rglob("*") if one.is_file()]:
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        path.unlink()
+    gates.beam.bundle(gates.place.out)
+    gates.registered(level="fresh confirmatory")
+
+    await refused(gates, "its gold was opened before, by run small")

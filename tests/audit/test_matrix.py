@@ -51,13 +51,14 @@ def test_every_field_is_compared():
     ("rebuilt", "said"),
     [
         (PARENT[:3], "h0q1 of ours under 768: is missing"),
+        (None, "a cell stands twice"),
         ([*PARENT, cell("h0q2")], "h0q2 of ours under 768: is new"),
         ([*PARENT, PARENT[0]], "a cell stands twice"),
     ],
 )
 def test_a_cell_too_few_or_too_many_voids_the_run(rebuilt, said):
     with pytest.raises(RunRefused, match=said):
-        check_matrix(PARENT, rebuilt)
+        check_matrix(PARENT if rebuilt else [*PARENT, PARENT[0]], rebuilt or PARENT)
 
 
 def test_a_matrix_is_held_against_its_parent_by_a_command(tmp_path, capsys):

@@ -84,6 +84,11 @@ async def test_a_gate_that_meets_every_condition_words_the_claim(gates):
         ("power", None, "a sufficiently powered baseline"),
         ("power", {"effect": 0.1, "discordant": 0.3, "power": 0.8}, "234 questions are needed, 12 are asked"),
         ("baseline", "mem0", "a protocol-matched baseline"),
+        ("calibration", {**WHOLE["calibration"], "labels": 119}, "a human-calibrated judge"),
+        ("power", {**WHOLE["power"], "power": 0.79}, "a sufficiently powered baseline: an effect"),
+        ("power", {**WHOLE["power"], "effect": 0.0}, "a sufficiently powered baseline: an effect"),
+        ("power", {**WHOLE["power"], "effect": 0.9}, "a sufficiently powered baseline: an effect"),
+        ("baseline", "ours", "a protocol-matched baseline"),
         ("non_regression", [], "non-regression gates"),
         ("non_regression", ["never"], "non-regression gate never, registered before answers were opened"),
     ],
@@ -95,10 +100,88 @@ async def test_without_one_condition_there_is_no_claim_and_the_text_says_which(g
     assert claim.text.startswith("Gate claim supports no claim of superiority. Missing:\n- ")
 
 
-async def test_development_supports_no_claim(gates):
-    claim = await claimed(gates, level="visible development")
+@pytest.mark.parametrize("level", ["visible development", "frozen candidate", "stage retrieval"])
+async def test_nothing_but_a_fresh_source_supports_a_claim(gates, level):
+    claim = await claimed(gates, level=level)
 
-    assert claim.missing == ("a fresh source: this gate is at the level visible development",)
+    assert claim.missing == (f"a fresh source: this gate is at the level {level}",)
+
+
+async def test_a_model_without_the_digest_of_its_prompt_is_not_frozen(gates):
+    bare = ANSWERER.model_copy(update={"prompt_sha256": None})
+    gates.models = (bare, JUDGE)
+    gates.runner.models = lambda: gates.models
+
+    claim = await claimed(gates, comparison={**WHOLE, "answerer": bare.model_dump()})
+
+    assert claim.missing == ("a frozen answerer: a model of the run, with the digest of its prompt",)
+
+
+async def test_without_a_comparison_or_an_outcome_or_a_record_that_holds_there_is_no_claim(gates):
+    claim = await claimed(gates, comparison=None)
+    assert claim.missing == ("a comparison: which arm, against which baseline, read and judged by what",)
+
+    gates.registered("later", comparison=WHOLE)
+    not_run = superiority(gates.place.register, "later", out=gates.place.out)
+    assert "an outcome" in not_run.missing
+
+    (rows,) = gates.place.out.glob("claim-*/rows.jsonl")
+    rows.write_bytes(rows.read_bytes().replace(b"0", b"1", 1))
+    touched = superiority(gates.place.register, "claim", out=gates.place.out)
+    assert touched.missing[0].startswith("a record that holds: bundle claim-")
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["it failed", "it was not run"])
+async def test_a_non_regression_gate_that_did_not_pass_supports_no_claim(gates, before):
+    gates.registered("before", level="frozen candidate", at_least=0.9)
+    gates.runner.rank = lambda number, arm: 0
+    gates.registered(
+        "claim", level="fresh confirmatory", comparison=WHOLE,
+        conditions=[difference("questions"), difference("histories")],
+    )  # fmt: skip
+    await run_gate(gates.place, "claim", gates.runner, data=gates.beam.path)
+    if before:
+        await run_gate(gates.place, "before", gates.runner, data=gates.beam.path)
+
+    claim = superiority(gates.place.register, "claim", out=gates.place.out)
+
+    assert claim.missing == ("non-regression gate before, passed",)
+
+
+@pytest.mark.parametrize(
+    ("formula", "condition"),
+    [
+        ({"arm": "dense"}, {}),
+        ({"against": "dense"}, {}),
+        ({"kind": "easy"}, {}),
+        ({}, {"held": "value"}),
+        ({}, {"at_least": 0.99}),
+    ],
+    ids=["another arm", "another baseline", "one kind", "not the lower bound", "it failed"],
+)
+async def test_a_condition_on_another_difference_supports_no_claim(gates, formula, condition):
+    gates.runner.values = lambda number, arm: {"correct": int(arm != "bm25" or number == 1)}
+    if "against" in formula:
+        gates.runner.values = lambda number, arm: {"correct": int(arm == "ours" or number == 1)}
+    wrong = difference("questions") | condition
+    wrong["formula"] |= formula
+    kinds = {line.kind for line in gates.runner.gold(None, gates.beam.path)}
+    if "kind" in formula:
+        wrong["formula"]["kind"] = min(kinds)
+    gates.arms = ("ours", "bm25", "dense")
+
+    claim = await claimed(gates, conditions=[wrong, difference("histories")])
+
+    assert claim.missing[-1] == "a condition that the difference of `correct` is above zero over questions"
+
+
+async def test_a_difference_of_nothing_supports_no_claim_whatever_threshold_was_set(gates):
+    gates.runner.values = lambda number, arm: {"correct": 1}
+    nothing = [difference(unit) | {"at_least": -1.0} for unit in ("questions", "histories")]
+
+    claim = await claimed(gates, conditions=nothing)
+
+    assert len(claim.missing) == 2
 
 
 async def test_a_non_regression_gate_that_was_fixed_after_answers_were_opened_supports_no_claim(gates):
