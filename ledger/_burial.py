@@ -17,7 +17,17 @@ from contracts.events import Stance
 from contracts.identity import IDENTITY, SAME_AS
 from ledger._claims import NO_KEY
 from ledger._register import key_and_value, names_of_pair, other_name
-from ledger._tombstones import Erased, Spot, Tombstone, named, names_in, nobody, references_in, values_in
+from ledger._tombstones import (
+    Erased,
+    Spot,
+    Tombstone,
+    hide,
+    named,
+    names_in,
+    nobody,
+    references_in,
+    values_in,
+)
 from ledger._withdrawal import Replay
 
 Veil: TypeAlias = Callable[[str], str]
@@ -79,6 +89,18 @@ class Burial:
             if claim.claim_id not in hidden or claim.claim_id in kept
         ]
 
+    def hide(self, stone: Tombstone) -> Tombstone:
+        """Return a tombstone of before, as it is stored, on a key that nobody can ask for."""
+        veil = self.veil
+        called = self._called(stone)
+        return hide(
+            stone,
+            self.erased_in,
+            selves=tuple(map(veil, self.selves)),
+            meant_by=self._meant_by(stone),
+            called=tuple((veil(entity), veil(relation)) for entity, relation in called),
+        )
+
     def earlier(self) -> tuple[list[Tombstone], list[Tombstone]]:
         """
         Return the tombstones of before that are about the subjects: those to hide, and those that go.
@@ -98,6 +120,43 @@ class Burial:
         is_self = self.replay.identity.is_self
         names = sorted(self.subjects)
         return tuple(name for name in names if all(is_self(name, other) for other in names))
+
+    def _meant_by(self, claim: Claim) -> tuple[Spot, ...]:
+        """Return where a claim is meant by more than its event, if what is left of it cannot tell that."""
+        hidden, _ = self._about_subjects
+        is_told = claim.claim_id in hidden or claim.relation in IDENTITY
+        return tuple(self._named_from.get(claim.claim_id, ())) if is_told else ()
+
+    @cached_property
+    def _named_from(self) -> dict[str, list[Spot]]:
+        """Where claims are named by more than their event; without it, where of identity."""
+        found: dict[str, list[Spot]] = defaultdict(list)
+        for by in self.claims:
+            for number, reference in enumerate(references_in(by), start=1):
+                by_more = (reference.entity, reference.value, reference.span) != (None, None, None)
+                if by_more and (reference.event_id is not None or reference.relation in IDENTITY):
+                    for claim in self.replay.register.claims_meant(reference, by):
+                        found[claim.claim_id].append((*_place(by), number))
+        return found
+
+    def _called(self, claim: Claim) -> tuple[tuple[str, str], ...]:
+        """Return the keys by which a claim about the subjects is named without its event."""
+        hidden, _ = self._about_subjects
+        entry = self.replay.entry_of(claim.claim_id)
+        if claim.claim_id not in hidden or entry is None:
+            return ()
+        return tuple(key for key in self._keys_named if key[1] == entry.relation)
+
+    @cached_property
+    def _keys_named(self) -> list[tuple[str, str]]:
+        """The keys of the subjects that are named without an event."""
+        named = {
+            (reference.entity or NO_KEY, reference.relation or NO_KEY)
+            for claim in self.claims
+            for reference in references_in(claim)
+            if reference.event_id is None
+        }
+        return sorted(key for key in named if key[0] in self.subjects)
 
     @cached_property
     def _going(self) -> list[Claim]:
@@ -150,6 +209,9 @@ class Burial:
             erased_in=self.erased_in,
             pair=pair,
             selves=self.selves if is_hidden and claim.entity else (),
+            meant_by=self._meant_by(claim),
+            called=self._called(claim),
+            said_at=likes.said_at((position, ordinal, 0)),
         )
         names = {name: self.veil(name) for name in {*names_in(claim), *names_in(stone)}}
         return named(stone, names, lambda value: value)
@@ -210,31 +272,43 @@ class Burial:
 
 class _Likes:
     """
-    Finds where a value was said too: first of all by what is left, else by what goes.
+    Finds which claim has a value too: first of all of what is left, else of what goes.
 
-    Those of earlier erasures know their values by one of these.
+    Those of earlier erasures know their values by one of these. Who only names a value, to act on
+    it, does not have it: nothing said later has it from there.
     """
 
     def __init__(self, replay: Replay, *, left: Iterable[Claim], going: Iterable[Claim]) -> None:
         self._replay = replay
         self._first: dict[_Form, Spot] = {}
-        self._forms: dict[Spot, set[_Form]] = {}
+        self._forms: dict[Spot, set[_Form]] = defaultdict(set)
+        self._named: dict[_Form, list[Spot]] = defaultdict(list)
         for claims in (left, going):
-            found = [(spot, form) for claim in claims for spot, form in self._said(claim)]
-            for spot, form in sorted(found):
-                self._first.setdefault(form, spot)
-                self._forms.setdefault(spot, set()).add(form)
+            found = [said for claim in claims for said in self._said(claim)]
+            for spot, form, has_it in sorted(found):
+                self._forms[spot].add(form)
+                if has_it:
+                    self._first.setdefault(form, spot)
+                elif claims is left:
+                    self._named[form].append(spot)
 
     def erased(self, spot: Spot) -> Erased:
         """Return a value as erased."""
-        found = {self._first[form] for form in self._forms.get(spot, ())} - {spot}
+        forms = self._forms.get(spot, set()) & self._first.keys()
+        found = {self._first[form] for form in forms} - {spot}
         return Erased(spot=spot, like=min(found, default=None))
 
-    def _said(self, claim: Claim) -> Iterable[tuple[Spot, _Form]]:
+    def said_at(self, spot: Spot) -> tuple[Spot, ...]:
+        """Return where else a value is only named, if no other claim has it by which it is known."""
+        if spot not in self._forms or self.erased(spot).like is not None:
+            return ()
+        return tuple(sorted({where for form in self._forms[spot] for where in self._named[form]}))
+
+    def _said(self, claim: Claim) -> Iterable[tuple[Spot, _Form, bool]]:
         register = self._replay.register
+        entry = self._replay.entry_of(claim.claim_id)
         for spot, value in values_in(claim).items():
             if spot[2] == 0:
-                entry = self._replay.entry_of(claim.claim_id)
                 if entry is None and claim.stance in _COUNTING:
                     # It was not projected: nobody is told its value.
                     continue
@@ -247,7 +321,8 @@ class _Likes:
             for entity, relation in keys:
                 if relation != NO_KEY:
                     normal = register.normal(value, self._replay.contracts.of(relation))
-                    yield spot, (self._replay.identity.entity(entity), relation, normal)
+                    form = (self._replay.identity.entity(entity), relation, normal)
+                    yield spot, form, spot[2] == 0 and entry is not None
 
 
 def _place(claim: Claim) -> tuple[int, int]:

@@ -43,7 +43,7 @@ from ledger._erasures import Erasure, erasure_drafts, events_in
 from ledger._keys import TenantKeys
 from ledger._tenants import tenant_keys
 from ledger._tombstone_rows import form_of, row_of
-from ledger._tombstones import hide, veiled
+from ledger._tombstones import veiled
 from ledger._world import Reader
 from ledger.write import fold
 
@@ -227,8 +227,7 @@ class _Erasing:
         hidden, gone = ([graves.stored(stone) for stone in stones] for stones in burial.earlier())
         # Of those on no key of their own nothing is left to hide.
         hidden = [stone for stone in hidden if stone.entity]
-        selves = tuple(map(veil, burial.selves))
-        stones = [*burial.tombstones(), *(hide(stone, self.head + 1, selves) for stone in hidden)]
+        stones = [*burial.tombstones(), *map(burial.hide, hidden)]
         rows = await self.conn.execute(_HASHES, self._bound(event_ids=list(going.event_ids)))
         hashes = {row.event_id: bytes(row.hash).hex() for row in rows}
         return Erasure(

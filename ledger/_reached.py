@@ -58,6 +58,9 @@ class Reached:
             for reference in claim.targets
             if reference.event_id is None
         }
+        if isinstance(claim, Tombstone):
+            # Whoever names it by such a key finds it there, and not on the one that it is kept on.
+            found |= set(claim.called)
         references = references_of(claim)
         await self._learn(set(references) - self._read)
         return found.union(*(self._of_event[name] for name in references))

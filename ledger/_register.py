@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
 from contracts.claims import Claim, TargetRef
 from contracts.identity import IDENTITY, SAME_AS
@@ -17,7 +18,7 @@ from ledger._claims import NO_KEY, canonical
 from ledger._entries import Entry, Identity
 from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
 from ledger._relations import Contracts
-from ledger._tombstones import Erased, Tombstone, nobody_since
+from ledger._tombstones import Erased, Spot, Tombstone, nobody_since, own_spot, spot_of
 from ledger._values import Normals, takes
 
 
@@ -30,6 +31,10 @@ class Register:
         self._entries: dict[tuple[str, str], list[Entry]] = defaultdict(list)
         self._of_claim: dict[str, Entry] = {}
         self._of_event: dict[str, dict[int, Claim]] = defaultdict(dict)
+        self._meant: dict[Spot, list[Entry]] = defaultdict(list)
+        self._called: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+        self._erased_at: dict[Spot, set[str]] = defaultdict(set)
+        self._has_erased = False
         self._normals = Normals(identity.root)
         self._named: set[tuple[str, str]] = set()
 
@@ -38,6 +43,11 @@ class Register:
         self._of_event[claim.event_id][claim.position.ordinal] = claim
         if not isinstance(claim, Tombstone):
             self._named.add(self.key(claim.entity, claim.relation))
+            return
+        self._has_erased = True
+        if isinstance(claim.value, Erased):
+            for spot in claim.said_at:
+                self._erased_at[spot].add(claim.value.normal)
 
     def is_named(self, entity: str, relation: str) -> bool:
         """Return whether anything that is left names the key, or one that it is one with."""
@@ -47,6 +57,11 @@ class Register:
         """Take in an entry that a claim made."""
         self._entries[self.key_of(entry)].append(entry)
         self._of_claim[entry.claim.claim_id] = entry
+        if isinstance(entry.claim, Tombstone):
+            for spot in entry.claim.meant_by:
+                self._meant[spot].append(entry)
+            for key in entry.claim.called:
+                self._called[key].append(entry)
 
     def entries_of(self, entity: str, relation: str) -> Sequence[Entry]:
         """Return what ever counted on the key of this entity, or of those it is one with."""
@@ -118,14 +133,22 @@ class Register:
 
     def _is_unknown(self, claim: Claim, by: Claim) -> bool:
         """Return whether a claim was erased with all about its subject before another was made."""
-        if not isinstance(claim, Tombstone):
-            return False
-        since = nobody_since(names_of_pair(self._key_made(claim)[0])[0])
+        since = self._hidden_since(claim)
         return since is not None and by.commit >= since
+
+    def _hidden_since(self, claim: Claim) -> int | None:
+        """Return the commit that erased a claim with all about its subject."""
+        is_stone = isinstance(claim, Tombstone)
+        return nobody_since(names_of_pair(self._key_made(claim)[0])[0]) if is_stone else None
 
     def _is_meant(self, claim: Claim, reference: TargetRef, by: Claim) -> bool:
         if reference.entity is None and reference.value is None and reference.span is None:
             return True
+        if isinstance(claim, Tombstone) and (
+            self._hidden_since(claim) is not None or (claim.pair is not None and by.commit < claim.erased_in)
+        ):
+            # What it was called by is not known any more; that it was meant is.
+            return spot_of(reference, by) in claim.meant_by
         entry = self._of_claim.get(claim.claim_id)
         entity, relation, value = key_and_value(claim)
         if entry is not None and relation == NO_KEY:
@@ -135,18 +158,16 @@ class Register:
         wanted_key = self._key_said(reference.entity or NO_KEY, reference.relation or NO_KEY)
         if reference.entity is not None and wanted_key not in {
             self._key_said(entity, relation),
-            self._key_said(claim.entity, claim.relation),
+            self._key_said(claim.entity, relation_said(claim)),
         }:
-            # Of a subject that was erased nobody is left who could be meant instead, save whom the claim
-            # is about that names it: it would have gone with the subject, were they one.
-            is_nobody = nobody_since(claim.entity) is not None and reference.relation == relation
-            return is_nobody and reference.entity != by.entity
+            return False
         if reference.value is not None:
             contract = self.contracts.of(relation)
             wanted = self.normal(reference.value, contract)
             # An identity pair's value is internal; what was said of it is the other entity.
             said = other_name(claim) if relation in IDENTITY else value
-            if said is None or self.normal(said, contract) != wanted:
+            spot = self._spot_of(reference, by)
+            if said is None or not self.is_said(self.normal(said, contract), wanted, spot):
                 return False
         span = reference.span
         return span is None or any(found.start < span.end and span.start < found.end for found in claim.spans)
@@ -180,21 +201,55 @@ class Register:
             for reference in references
         )
 
+    def claims_meant(self, reference: TargetRef, by: Claim) -> list[Claim]:
+        """Return the earlier claims that a reference of a claim means, be they there still or not."""
+        if reference.event_id is not None:
+            return self.claims_named(reference, by)
+        return [e.claim for e in self._entries_named(reference, by) if place_of(e.claim) < place_of(by)]
+
     def _entries_meant(self, reference: TargetRef, by: Claim) -> list[Entry]:
         if reference.event_id is None:
-            entity, relation, value = key_named(reference)
-            return self.own(by, entity=entity, relation=relation, value=value)
+            return [entry for entry in self._entries_named(reference, by) if entry.heir is None]
         return [current(entry) for entry in self.entries_made(self.claims_named(reference, by))]
+
+    def _entries_named(self, reference: TargetRef, by: Claim) -> list[Entry]:
+        """Return what the claim's own source said on the key that a reference names without an event."""
+        entity, relation, value = key_named(reference)
+        spot = self._spot_of(reference, by)
+        said = partial(self._said_by, by=by, relation=relation, value=value, spot=spot)
+        found = said(self.entries_of(entity, relation))
+        if spot is None:
+            return found
+        erased = [
+            entry
+            for entry in self._called.get((reference.entity or NO_KEY, relation), ())
+            if not self._is_unknown(entry.claim, by)
+        ]
+        return list(dict.fromkeys([*found, *said(erased), *self._meant.get(spot, ())]))
 
     def own(self, by: Claim, *, entity: str, relation: str, value: object) -> list[Entry]:
         """Return what counts with the claim's own source on a key, ends only where no value is named."""
+        entries = self.entries_of(entity, relation)
+        said = self._said_by(entries, by=by, relation=relation, value=value, spot=own_spot(by))
+        return [entry for entry in said if entry.heir is None]
+
+    def is_said(self, normal: str | None, wanted: str | None, spot: Spot | None) -> bool:
+        """Return whether a value, by its normal form, is the one wanted (None: any) at a spot."""
+        return wanted in {None, normal} or (spot is not None and normal in self._erased_at.get(spot, ()))
+
+    def _spot_of(self, reference: TargetRef, by: Claim) -> Spot | None:
+        """Return where a reference stands; None where nothing was erased that could be meant from there."""
+        return spot_of(reference, by) if self._has_erased else None
+
+    def _said_by(
+        self, entries: Iterable[Entry], *, by: Claim, relation: str, value: object, spot: Spot | None
+    ) -> list[Entry]:
         normal = None if value is None else self.normal(value, self.contracts.of(relation))
         return [
             entry
-            for entry in self.entries_of(entity, relation)
-            if entry.heir is None
-            and entry.actor_id == by.source.actor_id
-            and (normal is None or (not entry.is_end and entry.normal == normal))
+            for entry in entries
+            if entry.actor_id == by.source.actor_id
+            and (normal is None or (not entry.is_end and self.is_said(entry.normal, normal, spot)))
         ]
 
 
@@ -240,6 +295,13 @@ def _paired(entity: str, relation: str, value: object) -> tuple[str, str, object
     if relation in IDENTITY and isinstance(value, str):
         return pair_of(entity, value), SAME_AS, relation
     return entity, relation, value
+
+
+def relation_said(claim: Claim) -> str:
+    """Return the relation that a claim names; of an erased one of identity, none where it is not known."""
+    if isinstance(claim, Tombstone) and claim.pair is not None:
+        return claim.value if isinstance(claim.value, str) else NO_KEY
+    return claim.relation
 
 
 def other_name(claim: Claim) -> object:

@@ -15,7 +15,7 @@ from contracts.times import KnownAt
 from ledger import _tables
 from ledger._claims import canonical, claim_id_of, instant_of, micros
 from ledger._keys import TenantKeys
-from ledger._tombstones import Erased, Tombstone
+from ledger._tombstones import Erased, Spot, Tombstone
 
 
 def form_of(stone: Tombstone) -> list[Any]:
@@ -48,6 +48,9 @@ def form_of(stone: Tombstone) -> list[Any]:
         None if stone.pair is None else list(stone.pair),
         stone.erased_in,
         list(stone.selves),
+        [list(spot) for spot in stone.meant_by],
+        [list(key) for key in stone.called],
+        [list(spot) for spot in stone.said_at],
     ]
 
 
@@ -55,7 +58,8 @@ def stone_of(form: list[Any], *, keys: TenantKeys, epoch: int) -> Tombstone:
     """Return the tombstone of `form_of`, in an epoch."""
     (
         position, ordinal, commit, event_id, entity, relation, stance, validity, source, recorded_at,
-        observed_at, spans, occurrence_id, value, targets, inputs, winner, pair, erased_in, selves,
+        observed_at, spans, occurrence_id, value, targets, inputs, winner, pair, erased_in, selves, meant_by,
+        called, said_at,
     ) = form  # fmt: skip
     kind, start, end, earliest, timeless = validity
     return Tombstone(
@@ -86,6 +90,9 @@ def stone_of(form: list[Any], *, keys: TenantKeys, epoch: int) -> Tombstone:
         erased_in=erased_in,
         pair=None if pair is None else (pair[0], pair[1]),
         selves=tuple(selves),
+        meant_by=_spots(meant_by),
+        called=tuple((entity, relation) for entity, relation in called),
+        said_at=_spots(said_at),
     )
 
 
@@ -130,6 +137,10 @@ def _value_form(value: object) -> list[Any] | None:
         assert value is None, "a tombstone is stored without a value"
         return None
     return [list(value.spot), None if value.like is None else list(value.like)]
+
+
+def _spots(forms: list[list[int]]) -> tuple[Spot, ...]:
+    return tuple((position, ordinal, number) for position, ordinal, number in forms)
 
 
 def _erased(form: list[Any] | None) -> Erased | None:

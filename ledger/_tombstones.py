@@ -53,12 +53,18 @@ class Tombstone(Claim):
     names that something left says are in clear, and a value that a claim left shares is that
     claim's. `pair` are the two names of a claim about who is one with whom; its relation then says
     nothing about which of the two was claimed. `selves` are, of one about a subject that was erased,
-    the names under which the subject spoke for itself.
+    the names under which the subject spoke for itself, and `called` the keys (entity, relation) by
+    which others named it without its event. `meant_by` is where those stand who named one such, or
+    one of identity, by more than its event: nothing that is left of it tells that any more. `said_at` is
+    where claims that carry no value said its own: they go on meaning it, and nobody shares it by them.
     """
 
     erased_in: int
     pair: tuple[str, str] | None
     selves: tuple[str, ...]
+    meant_by: tuple[Spot, ...]
+    called: tuple[tuple[str, str], ...]
+    said_at: tuple[Spot, ...]
 
 
 def veiled(keys: TenantKeys, name: str) -> str:
@@ -84,7 +90,14 @@ def nobody_since(name: str) -> int | None:
     return int(name[1:]) if is_one else None
 
 
-def hide(tombstone: Tombstone, commit: int, selves: tuple[str, ...]) -> Tombstone:
+def hide(
+    tombstone: Tombstone,
+    commit: int,
+    *,
+    selves: tuple[str, ...],
+    meant_by: tuple[Spot, ...],
+    called: tuple[tuple[str, str], ...],
+) -> Tombstone:
     """Return a stored tombstone on a key that nobody can ask for: this commit erased its subject."""
     name = nobody(commit)
     return replace(
@@ -92,6 +105,8 @@ def hide(tombstone: Tombstone, commit: int, selves: tuple[str, ...]) -> Tombston
         entity=name if tombstone.entity else tombstone.entity,
         pair=None if tombstone.pair is None else (name, name),
         selves=selves if tombstone.entity else (),
+        meant_by=meant_by,
+        called=called,
     )
 
 
@@ -138,6 +153,7 @@ def named(tombstone: Tombstone, names: Mapping[str, str], value_of: Callable[[Er
         inputs=tuple(map(reference, tombstone.inputs)),
         pair=None if pair is None else (name_of(pair[0]), name_of(pair[1])),
         selves=tuple(map(name_of, tombstone.selves)),
+        called=tuple((name_of(entity), name_of(relation)) for entity, relation in tombstone.called),
     )
 
 
@@ -169,7 +185,7 @@ def names_in(claim: Claim) -> set[str]:
     if claim.relation in IDENTITY and isinstance(claim.value, str):
         names.add(claim.value)
     if isinstance(claim, Tombstone):
-        names |= {*(claim.pair or ()), *claim.selves}
+        names |= {*(claim.pair or ()), *claim.selves, *(name for key in claim.called for name in key)}
     for reference in references_in(claim):
         names |= {reference.entity, reference.relation}
         if reference.relation in IDENTITY and isinstance(reference.value, str):
@@ -180,6 +196,17 @@ def names_in(claim: Claim) -> set[str]:
 def references_in(claim: Claim) -> list[TargetRef]:
     """Return what a claim refers to, in the order in which its values are counted."""
     return [*claim.targets, *claim.inputs, *(() if claim.winner is None else (claim.winner,))]
+
+
+def own_spot(claim: Claim) -> Spot:
+    """Return where a claim's own value stands."""
+    return claim.position.event, claim.position.ordinal, 0
+
+
+def spot_of(reference: TargetRef, by: Claim) -> Spot:
+    """Return where a reference stands that a claim makes."""
+    number = next(number for number, one in enumerate(references_in(by), start=1) if one is reference)
+    return by.position.event, by.position.ordinal, number
 
 
 def values_in(claim: Claim) -> dict[Spot, object]:

@@ -40,7 +40,7 @@ from ledger._intervals import (
 from ledger._mentions import Mentions
 from ledger._register import Register, key_and_value, place_of, restated
 from ledger._relations import Contracts
-from ledger._tombstones import Tombstone
+from ledger._tombstones import Tombstone, own_spot
 from ledger._validity import default_validity
 
 
@@ -306,7 +306,7 @@ class Replay:
             about = [
                 entry
                 for entry in self._said.entries_of(entity, relation)
-                if entry.heir is None and normal in {None, entry.normal}
+                if entry.heir is None and self._said.is_said(entry.normal, normal, own_spot(claim))
             ]
         self._keep_as_dispute(claim, about)
 

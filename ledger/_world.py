@@ -23,6 +23,7 @@ from ledger._graves import Graves
 from ledger._identity import NO_MERGES, Merges
 from ledger._keys import TenantKeys
 from ledger._relations import Contracts, contract_of, relation_seal
+from ledger._tombstones import Tombstone
 
 Key: TypeAlias = tuple[str, str]
 """(entity, relation)."""
@@ -244,7 +245,8 @@ class Reader:
 
 def bears_elsewhere(claim: Claim) -> bool:
     """Return whether a claim may bear on keys beside its own."""
-    return bool(claim.targets or claim.inputs or claim.winner is not None)
+    is_called = isinstance(claim, Tombstone) and bool(claim.called)
+    return bool(claim.targets or claim.inputs or claim.winner is not None) or is_called
 
 
 def references_of(claim: Claim) -> Sequence[str]:

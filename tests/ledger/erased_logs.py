@@ -12,7 +12,7 @@ from contracts.claims import Claim
 from ledger._burial import Burial, about, reached_from
 from ledger._identity import identity_of
 from ledger._relations import Contracts
-from ledger._tombstones import VEIL, Erased, Tombstone, Values, hide, named, names_in, values_in
+from ledger._tombstones import VEIL, Erased, Tombstone, Values, named, names_in, values_in
 from ledger._withdrawal import Replay
 from tests.ledger.oracle_erased import Erasure
 from tests.ledger.random_logs import ENTITIES, logs
@@ -110,9 +110,7 @@ def left_after(
         )  # fmt: skip
         hidden, gone = ({stone.claim_id for stone in earlier} for earlier in burial.earlier())
         stones = [
-            hide(stone, erasure.commit, tuple(map(veil, burial.selves)))
-            if stone.claim_id in hidden
-            else stone
+            burial.hide(stone) if stone.claim_id in hidden else stone
             for stone in stones
             if stone.claim_id not in gone
         ] + burial.tombstones()

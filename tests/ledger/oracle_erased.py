@@ -75,6 +75,10 @@ class Shared:
             return item.raw
         return ("erased", min(other.claim.claim_id for other in group))
 
+    def groups(self) -> set[frozenset[str]]:
+        """The claims that share a value, by id."""
+        return {frozenset(item.claim.claim_id for item in group) for group in self._group.values()}
+
     def is_before(self, item: Item, claim: Claim) -> bool:
         """Whether an item was erased before a claim was made."""
         return item.erased is not None and claim.commit >= item.erased
@@ -148,9 +152,23 @@ def shared_after(
             going |= derived
         for event in going & present:
             erased.setdefault(event, erasure.commit)
-        head = oracle_of(claims, Shared(dict(erased)))
-        shared = Shared(dict(erased), subjects=subjects, items=head.all_items, is_one_key=head._same_key)
+        shared = _sharing(oracle_of, claims, erased, subjects)
     return shared
+
+
+def _sharing(
+    oracle_of: Any, claims: list[Claim], erased: Mapping[str, int], subjects: list[tuple[int, frozenset[str]]]
+) -> Shared:
+    """Which values are shared: by what is named by a value that is itself known by another, too."""
+    known = Shared(dict(erased))
+    for _ in claims:
+        head = oracle_of(claims, known)
+        items = {"items": head.all_items, "is_one_key": head._same_key}
+        found = Shared(dict(erased), **items)
+        if found.groups() == known.groups():
+            break
+        known = found
+    return Shared(dict(erased), subjects=subjects, **items)
 
 
 def _about(names: frozenset[str], claims: list[Claim], oracle: Any) -> set[str]:

@@ -51,7 +51,15 @@ class Said(Ranked):
     def _same_key(self, item: Item, entity: Any, relation: str) -> bool:
         if item.relation != relation:
             return False
-        return item.entity == entity or (relation != PAIR and item.entity in self._names(entity))
+        if relation == PAIR:
+            return item.entity == entity
+        return item.entity in self._names(entity) | self._erased_names(item, entity)
+
+    def _erased_names(self, item: Item, entity: str) -> frozenset[str]:
+        """§9: who was erased is the entity with all it was one with just before, at every cut."""
+        hidden = self.shared.hidden_in(item)
+        names = self.shared.subjects.get(hidden, frozenset())
+        return names if entity in names else frozenset()
 
     def _add(self, claim: Claim, *, like: Item | None = None, **fields: Any) -> Item:
         """Make an item; `like` is what it inherits its validity from."""
@@ -162,7 +170,11 @@ class Said(Ranked):
                 key = (item.entity, item.relation)
             if reference.ordinal is not None and reference.ordinal != claim.position.ordinal:
                 continue
-            if reference.entity is not None and not self._is_key(reference, *key):
+            if reference.entity is not None and not self._is_key(reference, *key, item):
+                continue
+            is_pair = item is not None and item.relation == PAIR and reference.entity is not None
+            # Which of the two is said of a pair is its value.
+            if is_pair and not self.shared.may_know(item, by):
                 continue
             if reference.value is not None:
                 said = claim.value if claim.value is not None else item and item.raw
@@ -175,13 +187,14 @@ class Said(Ranked):
             found.append(claim)
         return found
 
-    def _is_key(self, reference: Any, entity: Any, relation: str) -> bool:
+    def _is_key(self, reference: Any, entity: Any, relation: str, item: Item | None) -> bool:
         # §8: merged keys are one; who is one with whom is said of names.
         if reference.relation != relation:
             return False
         if relation in {"same_as", "not_same_as"}:
             return reference.entity == entity
-        return reference.entity in self._names(entity)
+        erased = frozenset() if item is None else self._erased_names(item, entity)
+        return reference.entity in self._names(entity) | erased
 
     def _current(self, claims: list[Claim]) -> list[Item]:
         found: list[Item] = []

@@ -9,7 +9,7 @@ from ledger._court import court_of
 from tests.ledger.erased_logs import erasing_logs, left_after
 from tests.ledger.oracle import Oracle
 from tests.ledger.oracle_erased import Erasure, shared_after
-from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instants_of
+from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instant, instants_of
 from tests.ledger.test_semantics import SLOW, plain, say
 
 pytestmark = pytest.mark.property
@@ -133,3 +133,67 @@ def test_a_claim_that_came_to_a_subject_through_a_correction_goes_with_the_subje
     ]
 
     compare((commits, [Erasure(commit=2, subject="ann"), Erasure(commit=5, subject="ann")]), ["tags"])
+
+
+BOX, ANN = ({"entity": entity, "relation": "home"} for entity in ("box", "ann"))
+
+
+@pytest.mark.parametrize(
+    ("own", "target"),
+    [
+        (ANN, {"event": "e1", "entity": "bob", "relation": "home"}),
+        (ANN, {"event": "e1", "entity": "bob", "relation": "home", "value": "a"}),
+        (ANN, {"event": "e1", "entity": "box", "relation": "home", "value": "b"}),
+        ({}, {"event": "e1", "entity": "ann", "relation": "home"}),
+        (ANN, BOX),
+        (ANN, BOX | {"value": "a"}),
+    ],
+    ids=str,
+)
+def test_who_was_meant_of_an_erased_subject_is_meant_still_and_nobody_else_is(own, target):
+    """What is left of her has no name and no value; what meant her by either, or did not, is kept."""
+    first = say(1, "bob", BOX | {"value": "a"}, ANN | {"value": "c"})
+    acting = say(2, "bob", own | {"stance": "correct", "value": "b", "targets": [target]})
+
+    compare(([[first], [acting], []], [Erasure(commit=3, subject="box")]), ["home"])
+
+
+@pytest.mark.parametrize(
+    ("named", "later"), [("not_same_as", False), ("same_as", False), ("same_as", True)], ids=str
+)
+def test_which_of_the_two_was_said_of_an_erased_pair_is_known_to_whoever_meant_it_then(named, later):
+    """Nothing that is left tells it; and nobody who says one of them later can mean it by that."""
+    target = {"event": "e4", "entity": "ann", "relation": named}
+    commits = [
+        [say(1, "ann", ANN | {"value": "a"}), say(2, "bob", ANN | {"entity": "bob", "value": "b"})],
+        [say(3, "bob", {"entity": "ann", "relation": "same_as", "value": "bob"})],
+        [say(4, "ann", {"entity": "ann", "relation": "not_same_as", "value": "bob"})],
+        [say(5, "op", {"stance": "correct", "targets": [target]})],
+    ]
+    commits.insert(3 if later else 4, [])
+
+    compare((commits, [Erasure(commit=4 if later else 5, events=frozenset({"e4"}))]), ["home"])
+
+
+NAMING = [
+    BOX | {"stance": "retract", "value": "c"},
+    {"stance": "retract", "targets": [BOX | {"value": "c"}]},
+    {"stance": "retract", "targets": [BOX | {"value": "c", "event": "e2"}]},
+]
+
+
+@pytest.mark.parametrize("naming", NAMING, ids=str)
+@pytest.mark.parametrize("actor", ["bob", "cy"])
+def test_an_erased_value_that_is_only_named_is_shared_by_nobody_and_meant_as_before(naming, actor):
+    """Whoever took it back did; and who says it later shares nothing with it, for no claim has it."""
+    sensor = {**say(4, "s1", BOX | {"value": "c", "valid": {"since": instant(3)}}), "observed_at": instant(3)}
+    sensor["actor"]["class"] = "sensor"
+    commits = [
+        [say(1, "bob", BOX | {"value": "a", "valid": {"since": instant(1)}})],
+        [say(2, "bob", BOX | {"value": "c", "valid": {"since": instant(4)}})],
+        [say(3, actor, naming)],
+        [],
+        [sensor],
+    ]
+
+    compare((commits, [Erasure(commit=4, events=frozenset({"e2"}))]), ["home"])
