@@ -60,10 +60,10 @@ async def test_a_name_that_was_taken_away_may_be_given_anew(plane, view):
     assert (await reads.pin_view(plane.database, "home", "monday", view)).view == view
 
 
-@pytest.mark.parametrize("name", ["", ".hidden", "two words", "a" * 64, "a/b", "ä"])
-async def test_a_view_is_named_by_a_handle(plane, view, name):
-    with pytest.raises(BadRequest):
-        await reads.pin_view(plane.database, "home", name, view)
+async def test_a_view_is_named_by_a_handle(plane, view):
+    for name in ["", ".hidden", "two words", "a" * 64, "a/b", "ä"]:
+        with pytest.raises(BadRequest):
+            await reads.pin_view(plane.database, "home", name, view)
 
 
 async def test_a_tenant_has_a_bounded_number_of_views_however_many_pin_at_once(plane, view, monkeypatch):
@@ -195,21 +195,21 @@ async def test_a_history_in_its_three_shapes(client, home):
     assert await read("&valid_to=2025-02-01T00:00:00Z") == ("rectangles", [(["Lyon"], 1, None)])
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("valid_from=2025-02-01T00:00:00Z&valid_to=2025-02-01T00:00:00Z", "valid_to"),
-        ("at=2025-02-01T00:00:00Z&timeline=true", "at"),
-        ("timeline=true&known_from=1", "timeline"),
-        ("known_from=soon", "known_from"),
-        ("valid_from=2025-02-01T00:00:00", "valid_from"),
-        ("view=a&known_at=2025-02-01T00:00:00Z", "view"),
-    ],
-)
-async def test_a_window_that_contradicts_itself_is_refused(client, home, query, field):
-    response = await client.get(f"/v1/home/history?entity=Ann&{query}")
+CONTRADICTIONS = [
+    ("valid_from=2025-02-01T00:00:00Z&valid_to=2025-02-01T00:00:00Z", "valid_to"),
+    ("at=2025-02-01T00:00:00Z&timeline=true", "at"),
+    ("timeline=true&known_from=1", "timeline"),
+    ("known_from=soon", "known_from"),
+    ("valid_from=2025-02-01T00:00:00", "valid_from"),
+    ("view=a&known_at=2025-02-01T00:00:00Z", "view"),
+]
 
-    assert (response.status_code, response.json()["error"]["details"]["field"]) == (422, field)
+
+async def test_a_window_that_contradicts_itself_is_refused(client, home):
+    for query, field in CONTRADICTIONS:
+        response = await client.get(f"/v1/home/history?entity=Ann&{query}")
+
+        assert (response.status_code, response.json()["error"]["details"]["field"]) == (422, field), query
 
 
 async def test_difference_and_join_over_http(client, home, remember, turn):

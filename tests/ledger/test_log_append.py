@@ -309,10 +309,10 @@ async def test_making_a_tenant_twice_changes_nothing(db):
     assert not await log.tenant_exists(db, "other")
 
 
-@pytest.mark.parametrize("name", ["", ".hidden", "a b", "a/b", "é", "x" * 64, "a\n", "a\x00"])
-async def test_a_tenants_name_is_plain(db, name):
-    with pytest.raises(BadRequest):
-        await log.create_tenant(db, name)
+async def test_a_tenants_name_is_plain(db):
+    for name in ["", ".hidden", "a b", "a/b", "é", "x" * 64, "a\n", "a\x00"]:
+        with pytest.raises(BadRequest):
+            await log.create_tenant(db, name)
 
 
 async def test_a_new_tenant_stands_before_its_first_commit_and_serves_an_epoch(db):
