@@ -16,7 +16,7 @@ from audit._formulas import measure
 from audit._gate_check import GateReport, check_gate
 from audit._gate_register import GateRegister, content_digests, read_gate_file
 from audit._gates import GatePlace, GateRunner, code_now, register_gate, run_gate
-from audit._gold_lines import as_word, gold_answers, gold_lines
+from audit._gold_lines import as_word, gold_answers, gold_lines, words_digest
 from audit._histories import Gold, History, HistoryQuestion, HistoryTurn
 from audit._judge import JUDGE_DIGEST
 from audit._matrix import check_contexts, check_matrix, digest_of_lines, read_matrix, write_matrix
@@ -77,6 +77,7 @@ __all__ = [
     "run_gate",
     "said",
     "superiority",
+    "words_digest",
     "write_gold",
     "write_matrix",
 ]

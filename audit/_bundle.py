@@ -24,7 +24,7 @@ from audit._bundle_files import (
     write_whole,
 )
 from audit._formulas import measure
-from audit._scoring import score
+from audit._scoring import score, score_answer
 from contracts.artifacts import (
     BUNDLE_FORM,
     NOT_OBSERVABLE,
@@ -321,6 +321,7 @@ def scored_rows(
                         values={
                             **taken.get((line.question, arm, budget), {}),
                             **score(found, line, budget=budget),
+                            **score_answer(found, line),
                             "failed": int(found is None or found.failure not in {None, NOT_OBSERVABLE}),
                         },
                     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from typing import Final
@@ -33,9 +34,19 @@ def gold_answers(data_set: DataSet, path: Path) -> list[QaGold]:
     ]
 
 
-def gold_lines(data_set: DataSet, path: Path) -> list[GoldLine]:
+def words_digest(answer: object) -> str:
+    """Return the digest of an answer's words, whatever their order and case: strict answers have the same."""
+    texts = answer if isinstance(answer, list) else [answer]
+    words = sorted({word for text in texts for word in re.findall(r"\w+", str(text).casefold())})
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()
+
+
+def gold_lines(data_set: DataSet, path: Path, *, answers: bool = False) -> list[GoldLine]:
     """
     Read what is gold, question by question. Only after predictions are sealed.
+
+    Args:
+        answers: Whether answers are scored, too: then each line has the digest of its own.
 
     Raises:
         BadRequest: Not the format of this set.
@@ -53,6 +64,7 @@ def gold_lines(data_set: DataSet, path: Path) -> list[GoldLine]:
                 f"h{number}s{session}"
                 for session in sorted({history.turns[turn].session for turn in one.turns})
             ),
+            answer=words_digest(one.answer) if answers and one.answer is not None else None,
         )
         for number, (history, asked) in enumerate(zip(histories, gold, strict=True))
         for place, one in enumerate(asked)

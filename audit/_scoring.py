@@ -40,6 +40,13 @@ def score(prediction: Prediction | None, gold: GoldLine, *, budget: int | None) 
     return values
 
 
+def score_answer(prediction: Prediction | None, gold: GoldLine) -> Values:
+    """Return whether an answer is strictly right, where one was given."""
+    if prediction is None or prediction.response is None:
+        return {}
+    return {"correct": int(prediction.response == gold.answer)}
+
+
 def _context(prediction: Prediction | None, gold: GoldLine) -> Values:
     """Return the columns of what one context shows; a turn with score 0 is shown in part alone."""
     wanted = set(gold.turns)

@@ -71,9 +71,9 @@ class Prediction(Cell):
 
     No time is in it: the same run, the same bytes.
     `ranked` are turns, best first, `sessions` the session of each; `response` is the digest of an
-    answer's exact bytes. Under a budget they are the turns that the context shows, in their order, each
-    with score 1 where it is shown whole and 0 where a part of it is. A `failure` (a stable word) has
-    neither and scores zero; `NOT_OBSERVABLE` alone is left out.
+    answer, as `audit.words_digest` makes it. Under a budget they are the turns that the context shows,
+    in their order, each with score 1 where it is shown whole and 0 where a part of it is. A `failure` (a
+    stable word) has neither and scores zero; `NOT_OBSERVABLE` alone is left out.
     """
 
     ranked: tuple[PublicId, ...]
@@ -113,13 +113,19 @@ class Cost(Cell):
 
 
 class GoldLine(Wire):
-    """What is gold for one question. `apart`: its set reports this kind apart from the main figure."""
+    """
+    What is gold for one question. `apart`: its set reports this kind apart from the main figure.
+
+    `answer` is the digest of the set's answer, as `audit.words_digest` makes it, in a run of answers; None
+    where nothing is to be answered.
+    """
 
     question: PublicId
     kind: Word
     apart: bool
     turns: tuple[PublicId, ...]
     sessions: tuple[PublicId, ...]
+    answer: Sha256 | None = None
 
 
 class Row(Cell):

@@ -147,6 +147,9 @@ def _print_without(answer: WithoutAnswer) -> None:
 
 
 def _print(answer: BundleAnswer) -> None:
+    if answer.level is None:
+        print_line(f"{answer.bundle}: {answer.problems[0]}")
+        return
     # Numbers of a bundle that was changed are nobody's.
     for one in answer.measures if answer.holds else ():
         number = said_number(one.value, one.low, one.high, one.n)

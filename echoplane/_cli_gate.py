@@ -49,7 +49,9 @@ def new_gate(
     ],
     questions: Annotated[int, typer.Option("--questions", min=0, help="How many questions the set has.")],
     with_gold: Annotated[int, typer.Option("--with-gold", min=0, help="How many of them have gold.")],
-    runner: Annotated[str, typer.Option("--runner", help="retrieval, or ledger-invariants.")] = "retrieval",
+    runner: Annotated[
+        str, typer.Option("--runner", help="retrieval, typed-answers, or ledger-invariants.")
+    ] = "retrieval",
     data_set: Annotated[
         str, typer.Option("--set", help="locomo, beam, longmemeval; none for a runner's own.")
     ] = "none",

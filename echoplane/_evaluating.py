@@ -259,7 +259,7 @@ class Asker:
             text=self._reword(asked.text), budget_tokens=self._budgets[0], disclose_conflicts=False
         )
         started = time.perf_counter_ns()
-        view = _request(told, number)
+        view = request_of(told, number)
         made = await self._path.ask(told.tenant, question, view, wait_ms=self._plane.wait_ms)
         query_us = (time.perf_counter_ns() - started) // 1_000
         rest = await self._path.packs(tenant=told.tenant, trail=made.trail, budgets_tokens=self._budgets[1:])
@@ -272,7 +272,7 @@ class Asker:
         """Ask discovery alone: without a budget there is no context to build."""
         text = self._reword(told.history.questions[number].text)
         question = Question(text=text, budget_tokens=1, disclose_conflicts=False)
-        request = _request(told, number)
+        request = request_of(told, number)
         view = await pin(self._plane.database, told.tenant, request, wait_ms=self._plane.wait_ms)
         proposal = await self._discovery.propose(tenant=told.tenant, question=question, view=view)
         return self._outcome(proposal, told, query_us=None, contexts=())
@@ -337,7 +337,7 @@ def peak_bytes(folder: DataFolder, role: Role) -> int | None:
         return None
 
 
-def _request(told: Told, number: int) -> ViewRequest:
+def request_of(told: Told, number: int) -> ViewRequest:
     """Ask at the question's own time, else at the end of what was told: never at the time of the run."""
     said = told.history.questions[number].asked_at
     times = [said] if said is not None else [turn.observed_at for turn in told.history.turns]

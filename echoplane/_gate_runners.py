@@ -1,21 +1,30 @@
-"""What gates are run with: retrieval over a public set, or invariants of the ledger at a size."""
+"""What gates are run with: retrieval or answers over a public set, or invariants of the ledger."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from audit import DATA_SETS, BundleRecorder, DataSet, GateRunner, gold_lines
+from audit import DATA_SETS, BundleRecorder, DataSet, GateRunner, as_word, gold_lines, words_digest
+from contracts.answers import AnswerStatus
 from contracts.artifacts import GoldLine, ModelDigest, Prediction, Values
-from contracts.errors import BadRequest
+from contracts.errors import BadRequest, EchoplaneError
 from contracts.gates import Gate
+from contracts.trails import Question
+from echoplane._evaluating import QUESTION_SECONDS, Told, request_of, tell
 from echoplane._evaluation import Say, Wanted, models, predict
 from echoplane._ledger_invariants import INVARIANTS, check_invariants
 from echoplane._session import with_plane
 from echoplane._settings import Settings
 from echoplane._state import Role
+from echoplane._wiring import Plane
 
+ANSWER_TOKENS: Final = 16_384
+"""Of the context that a typed answer stands on: every line that it needs fits."""
+NOTHING_FOUND: Final = "nothing_found"
+"""Why an answer says nothing though it claims to understand nothing either."""
 SIZE: Final = "size"
 """In a gate's configuration: how many events are drawn."""
 _QUESTIONS: Final = tuple(f"h0q{number}" for number in range(len(INVARIANTS)))
@@ -32,7 +41,9 @@ def runner_named(name: str, *, settings: Settings | None, say: Say) -> GateRunne
         return _Retrieval(settings, say)
     if name == "ledger-invariants":
         return _LedgerInvariants()
-    raise BadRequest(field="--runner", reason="is retrieval or ledger-invariants")
+    if name == "typed-answers":
+        return _TypedAnswers(settings, say)
+    raise BadRequest(field="--runner", reason="is retrieval, typed-answers or ledger-invariants")
 
 
 class _Retrieval:
@@ -64,6 +75,70 @@ class _Retrieval:
 
     def gold(self, gate: Gate, data: Path | None) -> Iterable[GoldLine]:
         return gold_lines(*_set_of(gate, data))
+
+
+class _TypedAnswers:
+    """
+    Public questions answered by the plane from resolved state, without a reader.
+
+    `claimed` says that a value was answered, `withheld` that it was not though the question was understood:
+    evidence alone, or nothing found, claims nothing.
+    """
+
+    def __init__(self, settings: Settings | None, say: Say) -> None:
+        self._settings, self._say = settings, say
+
+    def models(self) -> tuple[ModelDigest, ...]:
+        return models()
+
+    async def predict(self, gate: Gate, data: Path | None, recorder: BundleRecorder) -> Values:
+        assert self._settings is not None
+        data_set, path = _set_of(gate, data)
+        (arm,) = gate.run.arms
+        unfolded = 0
+        async with with_plane(self._settings, Role.WORKER, Role.DISCOVERY) as plane:
+            await plane.wait_discovery()
+            for number, history in enumerate(data_set.read(path)):
+                told = await tell(plane, history, set_name=data_set.name)
+                unfolded += told.unfolded
+                for place in range(len(history.questions)):
+                    name = f"h{number}q{place}"
+                    if (name, arm, None) not in recorder.done:
+                        prediction, values = await answered(plane, told, place, name=name, arm=arm)
+                        recorder.predict(prediction, values)
+                self._say(f"history {number}: {len(history.questions)} questions answered or not")
+        return {"projection_failures": unfolded}
+
+    def gold(self, gate: Gate, data: Path | None) -> Iterable[GoldLine]:
+        return gold_lines(*_set_of(gate, data), answers=True)
+
+
+async def answered(plane: Plane, told: Told, place: int, *, name: str, arm: str) -> tuple[Prediction, Values]:
+    """Return what the plane answers to a question, and whether it claims to; a failure is in it."""
+    question = Question(
+        text=told.history.questions[place].text, budget_tokens=ANSWER_TOKENS, disclose_conflicts=False
+    )
+    failure: str | None = None
+    response: str | None = None
+    values: Values = {"claimed": 0, "withheld": 0}
+    try:
+        async with asyncio.timeout(QUESTION_SECONDS):
+            request = request_of(told, place)
+            answer = (await plane.path.ask(told.tenant, question, request, wait_ms=plane.wait_ms)).answer
+    except TimeoutError:
+        failure = "timeout"
+    except EchoplaneError as error:
+        failure = as_word(error.code)
+    else:
+        if answer.status is AnswerStatus.ANSWERED:
+            response = words_digest(answer.value)
+        understood = answer.status is not AnswerStatus.EVIDENCE and answer.reason != NOTHING_FOUND
+        values = {"claimed": int(response is not None), "withheld": int(response is None and understood)}
+    prediction = Prediction(
+        question=name, history=name.partition("q")[0], arm=arm, budget=None, ranked=(), sessions=(),
+        scores=(), response=response, failure=failure,
+    )  # fmt: skip
+    return prediction, values
 
 
 class _LedgerInvariants:

@@ -36,6 +36,8 @@ from echoplane._settings import Settings
 _THRESHOLD: Final = re.compile(
     r"\s*(?P<name>[a-z0-9@._-]+)\s*(?P<sign>>=|<=)\s*(?P<number>-?[0-9]+(?:\.[0-9]+)?)\s*"
 )
+_OF_ALL: Final = frozenset({"claimed", "strict-accuracy"})
+"""Numbers over every question, those set apart among them."""
 _FORMULAS: Final[dict[str, tuple[FormulaKind, str | None, str | None]]] = {
     "questions": (FormulaKind.COUNT, "turns_gold", None),
     "hit@5": (FormulaKind.SHARE, "hit@5", None),
@@ -47,6 +49,9 @@ _FORMULAS: Final[dict[str, tuple[FormulaKind, str | None, str | None]]] = {
     "mrr": (FormulaKind.MEAN, "reciprocal_rank", None),
     "ndcg@10": (FormulaKind.MEAN, "ndcg@10", None),
     "failed": (FormulaKind.SUM, "failed", None),
+    "claimed": (FormulaKind.SHARE, "claimed", None),
+    "strict-accuracy": (FormulaKind.SHARE, "correct", None),
+    "false-abstentions": (FormulaKind.SHARE, "withheld", None),
     "holds": (FormulaKind.SHARE, "holds", None),
     "projection-failures": (FormulaKind.RECORDED, "projection_failures", None),
 }
@@ -189,7 +194,15 @@ def _condition(text: str, *, arm: str, seed: int) -> Condition:
     of, column, over = _FORMULAS[found["name"]]
     number = float(found["number"])
     return Condition(
-        formula=Formula(name=found["name"], of=of, arm=arm, column=column, over=over, seed=seed),
+        formula=Formula(
+            name=found["name"],
+            of=of,
+            arm=arm,
+            column=column,
+            over=over,
+            seed=seed,
+            apart=None if found["name"] in _OF_ALL else False,
+        ),
         at_least=number if found["sign"] == ">=" else None,
         at_most=number if found["sign"] == "<=" else None,
     )
