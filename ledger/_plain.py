@@ -81,7 +81,11 @@ def _check_newest(found: Found, ground: Ground, *, at: int) -> None:
     named = next(one for one in told if one.claim_id == claim_id)
     contract = ground.contracts.of(named.relation)
     value, order = normal_form(named.value, contract), order_of(named)
+    begins = order[0]
     for one in told:
-        is_later = order < (its := order_of(one)) and its[0] <= at
-        if is_later and (one.value is None or normal_form(one.value, contract) != value):
+        start = one.said[1][1]
+        # Most begin before it, and nothing is made of those.
+        if (start is not None and not begins <= start <= at) or order_of(one) <= order:
+            continue
+        if one.value is None or normal_form(one.value, contract) != value:
             raise IntegrityFault(what="the cells of a key do not follow from its claims")

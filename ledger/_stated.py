@@ -170,7 +170,7 @@ def _sure(
 
 
 def _says(told: Told, form: str, contract: RelationContract) -> bool:
-    return told.stance != _END and normal_form(told.value, contract) == form
+    return told.stance != _END and normal_form(told.said[0], contract) == form
 
 
 def order_of(told: Told) -> tuple[int, int, int]:

@@ -304,6 +304,7 @@ async def test_what_an_erasure_left_is_decided_in_full(db, say, in_one_call):
         "UPDATE claim SET stance = 'end' WHERE position = 2",
         "UPDATE claim SET entity = 'bob' WHERE position = 2",
         "UPDATE claim SET claim_id = decode(repeat('00', 32), 'hex') WHERE position = 2",
+        "UPDATE claim SET seal = decode(repeat('00', 32), 'hex') WHERE position = 1",
         "UPDATE cell SET state = 'ended'",
         "UPDATE cell SET claims = (SELECT array_agg(claim_id) FROM claim)",
         "UPDATE cell SET valid = tstzrange(lower(valid), '2099-01-01') WHERE upper_inf(valid)",
