@@ -76,7 +76,7 @@ $(VENV)-bench/.installed: requirements-bench.txt
 prove: setup
 	@started=$$(date +%s); $(BIN)/python -m pytest -m slow -s $(TESTS) && seed=$${SEED:-$$started} && \
 	echo "make prove: properties on random logs, SEED=$$seed" && \
-	$(BIN)/python -m pytest -m property --hypothesis-profile=long --hypothesis-seed=$$seed --timeout=3600 tests/ledger && \
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m property --hypothesis-profile=long --hypothesis-seed=$$seed --timeout=3600 tests/ledger && \
 	echo "make prove: $$(( $$(date +%s) - started )) s"
 
 # Golden contexts under another Python, in a throw-away environment: `make goldens OTHER=python3.13`.

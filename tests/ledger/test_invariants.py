@@ -218,7 +218,7 @@ def test_6_order_and_score_of_candidates_change_nothing_that_is_current(many_ten
     assert required[0] == required[1]
 
 
-@examples(15)
+@examples(15, many=1_000)
 @given(logs(relations=("home", "level")), st.booleans())
 def test_7_conflicts_are_minimal_and_complete_and_need_two_sources(commits, is_any):
     contracts = CONTRACTS
@@ -274,7 +274,7 @@ def same_answers(one, other, relations) -> None:
             assert found[0] == found[1], (entity, relation, at)
 
 
-@examples(15)
+@examples(15, many=1_000)
 @given(logs(relations=("home", "tags")), st.sampled_from(["home", "tags"]), st.sampled_from("ab"))
 def test_8_to_say_again_is_to_say_and_the_last_correction_counts(commits, relation, value):
     number = sum(map(len, commits))
@@ -292,7 +292,7 @@ def test_8_to_say_again_is_to_say_and_the_last_correction_counts(commits, relati
     same_answers(after(claim, first, last), after(claim, INERT, last), [relation])
 
 
-@examples(15)
+@examples(15, many=1_000)
 @given(st.data(), st.lists(st.tuples(st.integers(0, 8), st.integers(2, 6)), min_size=1, max_size=6))
 def test_9_an_interval_split_into_two_of_one_value_changes_no_answer(data, spans):
     def spelt(start, end, value):

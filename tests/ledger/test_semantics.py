@@ -17,7 +17,7 @@ from tests.ledger.oracle import Oracle
 from tests.ledger.random_logs import CONTRACTS, ENTITIES, claims_in, instant, instants_of, logs
 
 pytestmark = pytest.mark.property
-SLOW = examples(12)
+SLOW = examples(12, many=1_000)
 
 
 def plain(court, entity, relation, at) -> dict:
