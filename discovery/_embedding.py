@@ -20,6 +20,7 @@ from contracts.events import Event
 from discovery._cells import Near, lay
 from discovery._embedder import DIMENSIONS_MAX, Embedder, Vectors
 from discovery._index import TenantIndex
+from discovery._speakers import dense_turn
 from discovery._units import unit_of
 from discovery._vectors import StoredVector, known_vectors, store_vectors, unit_cosines
 from ledger import log
@@ -125,7 +126,7 @@ class Embedding:
         async with self._db.snapshot(tenant) as conn:
             keys = await log.tenant_keys(self._db, tenant, conn)
             events = await log.read_events_by_id(conn, keys, [index.unit_ids[row] for row in rows])
-            texts = [_text_of(events.get(index.unit_ids[row])) for row in rows]
+            texts = [_text_of(index, row, events.get(index.unit_ids[row])) for row in rows]
             digests = [keys.digest(b"unit text\0" + text.encode()) for text in texts]
             known = await known_vectors(conn, tenant=tenant, model=embedder.model_digest, digests=digests)
         fresh = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
@@ -161,7 +162,7 @@ class Embedding:
         _log.info("cells_laid", units_count=len(layout.cells), probed_count=layout.probed)
 
 
-def _text_of(event: log.LoggedEvent | None) -> str:
+def _text_of(index: TenantIndex, row: int, event: log.LoggedEvent | None) -> str:
     unit = unit_of(event) if isinstance(event, Event) else None
     # Erased since it was indexed: the tenant is about to be read anew without it.
-    return unit.dense_text if unit is not None else ""
+    return dense_turn(index, unit.dense_text, row) if unit is not None else ""

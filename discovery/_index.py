@@ -18,6 +18,7 @@ from discovery._embedder import Vectors
 from discovery._lexical import Lexical
 from discovery._names import NameBook
 from discovery._record import ClaimBook
+from discovery._text import words
 from discovery._units import Unit, unit_of
 
 WHOLE_UNITS_MAX: Final = 20_000
@@ -46,6 +47,7 @@ class TenantIndex:
         self.unit_ids: list[str] = []
         self.row_of: dict[str, int] = {}
         self.actors: dict[str, int] = {}
+        self._speakers: dict[tuple[str, ...], int] = {}
         self.codes: Codes | None = None
         """The vectors of a tenant that is not scored whole."""
         self._vectors: Column | None = Column(np.float32, width=dimensions)
@@ -120,6 +122,8 @@ class TenantIndex:
         self._positions.append(unit.position)
         self._observed.append((unit.observed - _EPOCH) // _MICROSECOND)
         self._words.append(unit.words_count)
+        if unit.actor_id not in self.actors:
+            self._speakers.setdefault(words(unit.actor_id), len(self.actors))
         self._actor.append(self.actors.setdefault(unit.actor_id, len(self.actors)))
         self._stream.append(self._streams.setdefault(unit.stream, len(self._streams)))
         self._assistant.append(unit.actor_class == ASSISTANT)
@@ -233,9 +237,17 @@ class TenantIndex:
         """Return the median words of a row; of a large tenant, of rows spread evenly over it."""
         return float(np.median(self._words.view(count)[:: max(1, count // MEDIAN_SAMPLE_MAX)]))
 
+    def is_speaker(self, name: tuple[str, ...], count: int) -> bool:
+        """Return whether one of this name, as folded words, had spoken by then."""
+        number = self._speakers.get(name)
+        return number is not None and number < self._seen(count)
+
+    def _seen(self, count: int) -> int:
+        return int(self._actors_seen.view(count)[-1]) if count else 0
+
     def actors_at(self, count: int) -> list[str]:
         """Return who had spoken by then; the number of each is its place."""
-        seen = int(self._actors_seen.view(count)[-1]) if count else 0
+        seen = self._seen(count)
         # Numbers are given out in the order of the first appearance, which is the order of the names.
         return list(itertools.islice(self.actors, seen))
 

@@ -105,6 +105,10 @@ class Selection:
         """Return who had spoken by then in the tenant."""
         return self._index.actors_at(self._count)
 
+    def is_speaker(self, name: tuple[str, ...], _: int) -> bool:
+        """Return whether one of this name had spoken by then in the tenant."""
+        return self._index.is_speaker(name, self._count)
+
     def has_assistant(self, _: int) -> bool:
         """Whether an actor of class `assistant` had spoken by then in the tenant."""
         return self._index.has_assistant(self._count)

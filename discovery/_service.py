@@ -15,7 +15,6 @@ from contracts.errors import EchoplaneError, Unavailable
 from contracts.proposals import Proposal, RouteState
 from contracts.trails import Question
 from contracts.views import View
-from discovery import _signals as signals
 from discovery._cache import IndexCache
 from discovery._cells import Near
 from discovery._embedder import Embedder, Vectors
@@ -26,6 +25,7 @@ from discovery._private import is_private, make_folder
 from discovery._propose import NO_DENSE, Dense, compose
 from discovery._selection import DENSE_ROWS
 from discovery._shards import shard_of
+from discovery._speakers import dense_question
 from discovery._wakeups import listen, watch
 from discovery._wire import (
     REQUEST_BYTES_MAX,
@@ -144,7 +144,7 @@ class Service:
     ) -> list[tuple[Vectors, Near | None]]:
         count = index.count_at(cut)
         embedding = self._keeper.embedding
-        vectors = await embedding.questions([signals.dense_question(index, text, count) for text in texts])
+        vectors = await embedding.questions([dense_question(index, text, count) for text in texts])
         if vectors is None or vectors.shape[1] != index.dimensions:
             # The embedder came while the question was being answered: the next one finds it in use.
             return []

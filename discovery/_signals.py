@@ -7,7 +7,6 @@ others (who said it, in which stream, at what time) only move what a ranked one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +19,7 @@ from discovery._index import instant_us
 from discovery._lexical import NO_ROW, Rows, Scores
 from discovery._parts import parts_of
 from discovery._selection import Searched
-from discovery._text import terms, tokenize, words
+from discovery._text import terms, words
 from discovery._units import Mark
 
 NEIGHBOURS_OF_MAX: Final = 128
@@ -64,27 +63,6 @@ def lexical(index: Searched, question: str, count: int) -> tuple[Signal, Signal]
     """Return the signals of turns and of the windows around them."""
     turns, windows = index.lexical.score(terms(question), count=count)
     return _signal(turns), _signal(windows)
-
-
-def dense_question(index: Searched, question: str, count: int) -> str:
-    """
-    Return the question without the names of those who speak in this tenant.
-
-    Who speaks is in every one of their turns and in none of its meaning: left in, the name draws
-    the turns that mention it. If nothing else is left, the question stays whole.
-    """
-    speakers = {words(actor) for actor in index.actors_at(count)}
-    tokens = tokenize(question)
-    kept, at = question, len(tokens)
-    while at > 0:
-        at -= 1
-        for length in range(min(4, len(tokens) - at), 0, -1):
-            if tuple(token.word for token in tokens[at : at + length]) in speakers:
-                start, end = tokens[at].start, tokens[at + length - 1].end
-                kept = kept[:start] + re.sub(r"^['’]s\b", "", kept[end:])
-                break
-    kept = " ".join(kept.split())
-    return kept if words(kept) else question
 
 
 def dense(index: Searched, vector: Vectors, count: int) -> Signal:

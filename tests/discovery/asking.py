@@ -8,7 +8,7 @@ from contracts.proposals import Proposal, RouteState
 from discovery._index import TenantIndex
 from discovery._planner import plan_question
 from discovery._propose import NO_DENSE, Dense, compose
-from discovery._signals import dense_question
+from discovery._speakers import dense_question, dense_turn
 from discovery._units import unit_of
 from tests.discovery.values import WordEmbedder, event, turn, view
 
@@ -23,8 +23,10 @@ def index_of(drafts, claims=(), *, embed=True) -> TenantIndex:
     for made in claims:
         index.add_claim(made)
     if embed and len(index):
+        texts = [unit_of(event(draft, 1)).dense_text for draft in drafts]
         index.set_vectors(
-            range(len(index)), EMBEDDER.embed([unit_of(event(d, 1)).dense_text for d in drafts])
+            range(len(index)),
+            EMBEDDER.embed([dense_turn(index, text, row) for row, text in enumerate(texts)]),
         )
     return index
 

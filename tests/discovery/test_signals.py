@@ -11,7 +11,8 @@ from contracts.proposals import RouteState
 from discovery import ROUTES
 from discovery._parts import parts_of
 from discovery._propose import QUANTUM_PPM, weights_for
-from discovery._signals import dense_question, shortness, strongest
+from discovery._signals import shortness, strongest
+from discovery._speakers import dense_question, dense_turn
 from discovery._text import terms
 from tests.discovery.asking import DRAFTS, EMBEDDER, WORDS, ask, index_of
 from tests.discovery.values import claim, found, route, timeless, turn
@@ -83,6 +84,14 @@ def test_the_name_of_a_speaker_is_cut_from_what_is_embedded_and_others_stay():
 
     assert dense_question(index, "Where did Ann's sister Eva hike?", 4) == "Where did sister Eva hike?"
     assert dense_question(index, "Ann?", 4) == "Ann?"
+
+
+def test_a_turn_is_embedded_without_the_names_that_spoke_by_then_where_they_are_written_as_names():
+    index = index_of([turn("Hi.", actor="Ann"), turn("Hi.", actor="user"), turn("Hi.", actor="Bob")])
+
+    assert dense_turn(index, "Ann, Bob's user table is Eva's.", 1) == ", Bob's user table is Eva's."
+    assert dense_turn(index, "Ann, Bob's user table is Eva's.", 2) == ", user table is Eva's."
+    assert dense_turn(index, "Ann?", 2) == "Ann?"
 
 
 def test_short_turns_need_their_neighbours_and_long_ones_do_not():

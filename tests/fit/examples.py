@@ -22,10 +22,12 @@ from contracts.times import KnownAt, ValidAt, parse_term
 from contracts.views import View
 from discovery._embedder import Vectors
 from discovery._index import TenantIndex
+from discovery._model import WIDTH
 from discovery._planner import plan_question
 from discovery._propose import Dense, gather
 from discovery._routes import ROUTES
-from discovery._signals import dense_question, strongest
+from discovery._signals import strongest
+from discovery._speakers import dense_question, dense_turn
 from discovery._units import unit_of
 
 READERS = {
@@ -114,13 +116,13 @@ def _index(history: History, embed: Embed) -> tuple[TenantIndex, list[int]]:
             }
         )
         events.append(_event(draft, position=place + 1))
-    texts = [unit.dense_text for event in events if (unit := unit_of(event)) is not None]
-    vectors = embed(texts)
-    index = TenantIndex(dimensions=vectors.shape[1])
+    index = TenantIndex(dimensions=WIDTH)
     for event in events:
         index.add(event)
     index.complete_commit = index.last_commit
-    index.set_vectors(range(len(texts)), vectors)
+    units = [unit for event in events if (unit := unit_of(event)) is not None]
+    texts = [dense_turn(index, unit.dense_text, row) for row, unit in enumerate(units)]
+    index.set_vectors(range(len(texts)), embed(texts))
     return index, [place for place, _ in said]
 
 
