@@ -47,6 +47,11 @@ async def told(plane, remember, turn):
         said("Cem", "2024-04-02", claim("Cem", "lives_in", "Oslo", valid={"since": "2015"})),
         said("Cem", "2024-04-03", claim("Cem", "lives_in", "Rome", valid={"since": "2020"})),
         said("Cem", "2024-04-04", claim("Cem", "birthday", "3 March")),
+        said("Fay", "2011-01-01", claim("Fay", "lives_in", "Rome", valid={"since": "2010"})),
+        said("Fay", "2016-01-01", claim("Fay", "lives_in", "Oslo", valid={"since": "2015"})),
+        said("Fay", "2020-01-01", claim("Fay", "lives_in", "Rome")),
+        said("Gus", "2020-01-01", claim("Gus", "lives_in", "Rome")),
+        said("Gus", "2022-01-01", claim("Gus", "lives_in", "Rome", valid={"since": "2021"})),
         said("Cem", "2025-11-20", claim("Dee", "age", "33"), claim("Eve", "age", "34")),
         said("Cem", "2026-01-15", claim("Eve", "age", 35)),
     )
@@ -90,6 +95,9 @@ WITHHELD = (
     # Nobody told when it began, or it is not so, or not exactly so.
     "Since when does Bob live in Lyon?",
     "How long has Ann spoken Dutch?",
+    # It was so before, and is so again; or was so before the time that is told.
+    "Since when has Fay lived in Rome?",
+    "Since when has Gus lived in Rome?",
     "How long has Ann lived in Lyon?",
     "When did Ann move to Lyon?",
     "Since when does Ann live in Gent?",
