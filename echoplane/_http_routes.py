@@ -48,9 +48,10 @@ ENVELOPE_BYTES: Final = 65_536
 def make_router(plane: Plane, metrics: Metrics, streams: Streams) -> APIRouter:
     """Return all routes."""
     router = APIRouter(responses={"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}})
+    # First what is called most: a request is held against one route after the other.
+    _add_appends(router, plane, metrics)
     _add_health(router, plane, metrics)
     add_tenants(router, plane)
-    _add_appends(router, plane, metrics)
     add_events(router, plane, streams)
     add_log(router, plane)
     add_epochs(router, plane)
