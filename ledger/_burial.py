@@ -10,21 +10,22 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from contracts.claims import Claim, TargetRef
-from contracts.events import Stance
 from contracts.identity import IDENTITY, SAME_AS
 from ledger._claims import NO_KEY
-from ledger._register import key_and_value, names_of_pair, other_name
+from ledger._likes import Likes, is_moved
+from ledger._register import names_of_pair, other_name
 from ledger._tombstones import (
-    Erased,
+    Moved,
     Spot,
     Tombstone,
     hide,
     named,
     names_in,
     nobody,
+    own_spot,
     references_in,
     values_in,
 )
@@ -32,9 +33,6 @@ from ledger._withdrawal import Replay
 
 Veil: TypeAlias = Callable[[str], str]
 """Returns a name as it is kept where it may not be read."""
-_COUNTING: Final = frozenset({Stance.ASSERT, Stance.END, Stance.CORRECT})
-_Form: TypeAlias = tuple[str, str, str]
-"""Entity, relation and a value's normal form."""
 _Node: TypeAlias = str | tuple[str, str]
 """A claim or an event, by its id, or a key."""
 _Any = TypeVar("_Any", bound=Hashable)
@@ -82,9 +80,8 @@ class Burial:
     def tombstones(self) -> list[Tombstone]:
         """Return what the erased claims leave, in order, with every name veiled and every value erased."""
         hidden, kept = self._about_subjects
-        likes = self._likes(self._going)
         return [
-            self._tombstone(claim, likes, is_hidden=claim.claim_id in hidden)
+            self._tombstone(claim, self._likes, is_hidden=claim.claim_id in hidden)
             for claim in self._going
             if claim.claim_id not in hidden or claim.claim_id in kept
         ]
@@ -178,7 +175,7 @@ class Burial:
         kept = self._connected([claim for claim in erased if claim.claim_id in hidden], hidden)
         return hidden, kept
 
-    def _tombstone(self, claim: Claim, likes: _Likes, *, is_hidden: bool) -> Tombstone:
+    def _tombstone(self, claim: Claim, likes: Likes, *, is_hidden: bool) -> Tombstone:
         subject = nobody(self.erased_in)
         pair = None
         relation = claim.relation
@@ -212,6 +209,10 @@ class Burial:
             meant_by=self._meant_by(claim),
             called=self._called(claim),
             said_at=likes.said_at((position, ordinal, 0)),
+            moved=tuple(
+                Moved(spot=spot, value=likes.erased(spot), said_at=likes.said_at(spot))
+                for spot in self._moved_with.get(claim.claim_id, ())
+            ),
         )
         names = {name: self.veil(name) for name in {*names_in(claim), *names_in(stone)}}
         return named(stone, names, lambda value: value)
@@ -262,67 +263,35 @@ class Burial:
     def _key(self, claim: Claim) -> tuple[str, str]:
         return self.replay.register.key(claim.entity, claim.relation)
 
-    def _likes(self, going: Sequence[Claim]) -> _Likes:
-        gone = {claim.claim_id for claim in going}
-        left = [
-            claim for claim in self.claims if claim.claim_id not in gone and not isinstance(claim, Tombstone)
-        ]
-        return _Likes(self.replay, left=left, going=going)
+    @cached_property
+    def _fallen(self) -> dict[str, str]:
+        """What goes, and what has its value from that: by claim, the nearest that goes."""
+        found: dict[str, str] = {}
+        for claim in self.claims:
+            entry = self.replay.entry_of(claim.claim_id)
+            if entry is None or entry.erased_in is not None:
+                continue
+            old = entry.inherits_from
+            if claim.event_id in self.erased_ids:
+                found[claim.claim_id] = claim.claim_id
+            elif old is not None and old.claim.claim_id in found:
+                found[claim.claim_id] = found[old.claim.claim_id]
+        return found
 
+    @cached_property
+    def _moved_with(self) -> dict[str, list[Spot]]:
+        """By what goes: where it and what goes with it took its value to another key."""
+        found: dict[str, list[Spot]] = defaultdict(list)
+        for claim in self.claims:
+            entry = self.replay.entry_of(claim.claim_id)
+            if claim.claim_id in self._fallen and entry is not None and is_moved(entry, self.replay.register):
+                found[self._fallen[claim.claim_id]].append(own_spot(claim))
+        return found
 
-class _Likes:
-    """
-    Finds which claim has a value too: first of all of what is left, else of what goes.
-
-    Those of earlier erasures know their values by one of these. Who only names a value, to act on
-    it, does not have it: nothing said later has it from there.
-    """
-
-    def __init__(self, replay: Replay, *, left: Iterable[Claim], going: Iterable[Claim]) -> None:
-        self._replay = replay
-        self._first: dict[_Form, Spot] = {}
-        self._forms: dict[Spot, set[_Form]] = defaultdict(set)
-        self._named: dict[_Form, list[Spot]] = defaultdict(list)
-        for claims in (left, going):
-            found = [said for claim in claims for said in self._said(claim)]
-            for spot, form, has_it in sorted(found):
-                self._forms[spot].add(form)
-                if has_it:
-                    self._first.setdefault(form, spot)
-                elif claims is left:
-                    self._named[form].append(spot)
-
-    def erased(self, spot: Spot) -> Erased:
-        """Return a value as erased."""
-        forms = self._forms.get(spot, set()) & self._first.keys()
-        found = {self._first[form] for form in forms} - {spot}
-        return Erased(spot=spot, like=min(found, default=None))
-
-    def said_at(self, spot: Spot) -> tuple[Spot, ...]:
-        """Return where else a value is only named, if no other claim has it by which it is known."""
-        if spot not in self._forms or self.erased(spot).like is not None:
-            return ()
-        return tuple(sorted({where for form in self._forms[spot] for where in self._named[form]}))
-
-    def _said(self, claim: Claim) -> Iterable[tuple[Spot, _Form, bool]]:
-        register = self._replay.register
-        entry = self._replay.entry_of(claim.claim_id)
-        for spot, value in values_in(claim).items():
-            if spot[2] == 0:
-                if entry is None and claim.stance in _COUNTING:
-                    # It was not projected: nobody is told its value.
-                    continue
-                keys = {key_and_value(claim)[:2] if entry is None else (entry.entity, entry.relation)}
-            else:
-                reference = references_in(claim)[spot[2] - 1]
-                keys = register.keys_of_event(reference, claim)
-                if reference.entity is not None and reference.relation is not None:
-                    keys = {(reference.entity, reference.relation)}
-            for entity, relation in keys:
-                if relation != NO_KEY:
-                    normal = register.normal(value, self._replay.contracts.of(relation))
-                    form = (self._replay.identity.entity(entity), relation, normal)
-                    yield spot, form, spot[2] == 0 and entry is not None
+    @cached_property
+    def _likes(self) -> Likes:
+        claims = [claim for claim in self.claims if not isinstance(claim, Tombstone)]
+        return Likes(self.replay, claims, erased_ids=self.erased_ids, fallen=self._fallen.keys())
 
 
 def _place(claim: Claim) -> tuple[int, int]:

@@ -77,8 +77,8 @@ class Entry:
     left, `left_by` the claims that made it leave, `heir` the entry that took its place. Before
     `start` and from `earliest` on it might cover. `inputs` are the entries a derived claim was
     derived from. `stated_class` is the class its source was granted, `source_class` the one
-    computed for its key (`self`). `erased_in` is the commit that erased it, or what it has its
-    value from; None while it stands.
+    computed for its key (`self`). `inherits_from` is the entry that it has its value from, if it
+    does not state it; `erased_in` the commit that erased it, or that; None while it stands.
     """
 
     claim: Claim
@@ -100,6 +100,7 @@ class Entry:
     earliest: int
     occurrence: tuple[str, str] | None
     withdrawn: Intervals
+    inherits_from: Entry | None
     erased_in: int | None
     heir: Entry | None = None
     inputs: tuple[Entry, ...] = field(default=())

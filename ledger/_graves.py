@@ -304,7 +304,7 @@ class Graves:
         waiting = [value for stone in stones for value in values_in(stone).values()]
         seen: set[Spot] = set()
         while waiting:
-            likes = {value.like for value in waiting if isinstance(value, Erased) and value.like is not None}
+            likes = {spot for value in waiting if isinstance(value, Erased) for spot in value.like}
             await self._read_at(likes - self._said.keys() - self._erased.keys())
             waiting = [self._erased[spot] for spot in likes - seen if spot in self._erased]
             seen |= likes

@@ -34,6 +34,7 @@ class Register:
         self._meant: dict[Spot, list[Entry]] = defaultdict(list)
         self._called: dict[tuple[str, str], list[Entry]] = defaultdict(list)
         self._erased_at: dict[Spot, set[str]] = defaultdict(set)
+        self._moved: dict[Spot, object] = {}
         self._has_erased = False
         self._normals = Normals(identity.root)
         self._named: set[tuple[str, str]] = set()
@@ -45,9 +46,11 @@ class Register:
             self._named.add(self.key(claim.entity, claim.relation))
             return
         self._has_erased = True
-        if isinstance(claim.value, Erased):
-            for spot in claim.said_at:
-                self._erased_at[spot].add(claim.value.normal)
+        self._moved |= {moved.spot: moved.value for moved in claim.moved}
+        for value, said_at in [(claim.value, claim.said_at), *((m.value, m.said_at) for m in claim.moved)]:
+            if isinstance(value, Erased):
+                for spot in said_at:
+                    self._erased_at[spot].add(value.normal)
 
     def is_named(self, entity: str, relation: str) -> bool:
         """Return whether anything that is left names the key, or one that it is one with."""
@@ -92,6 +95,28 @@ class Register:
     def takes(self, relation: str, value: object) -> bool:
         """Return whether a relation takes a value: none, an erased one, or one of its type."""
         return value is None or isinstance(value, Erased) or takes(value, self.contracts.of(relation))
+
+    def restated(self, claim: Claim, old: Entry) -> tuple[str, str, object, bool]:
+        """Return the key and value of a correction of this, and whether the value is this one's."""
+        if claim.relation == NO_KEY:
+            entity, relation, value = old.entity, old.relation, claim.value
+            if relation in IDENTITY:
+                value = None
+        else:
+            entity, relation, value = key_and_value(claim)
+        if value is not None or old.value is None:
+            return entity, relation, value, value is None
+        return entity, relation, self._inherited(claim, old, self.key(entity, relation)), True
+
+    def _inherited(self, claim: Claim, old: Entry, key: tuple[str, str]) -> object:
+        """Return the value that a correction has from this; on another key, as it is known there."""
+        spot = own_spot(claim)
+        own = claim.moved if isinstance(claim, Tombstone) else ()
+        moved = next((one.value for one in own if one.spot == spot), self._moved.get(spot))
+        if moved is not None:
+            return moved
+        is_later = old.erased_in is not None and claim.commit >= old.erased_in
+        return Erased(spot=spot) if is_later and key != self.key_of(old) else old.value
 
     def claims_named(self, reference: TargetRef, by: Claim) -> list[Claim]:
         """Return the earlier claims of the event that the reference means."""
@@ -278,17 +303,6 @@ def key_and_value(claim: Claim) -> tuple[str, str, object]:
 def key_named(reference: TargetRef) -> tuple[str, str, object]:
     """Return the key and value that a reference without an event names, as `key_and_value` does."""
     return _paired(reference.entity or NO_KEY, reference.relation or NO_KEY, reference.value)
-
-
-def restated(claim: Claim, old: Entry) -> tuple[str, str, object, bool]:
-    """Return the key and value of a correction of this, and whether the value is this one's."""
-    if claim.relation == NO_KEY:
-        entity, relation, value = old.entity, old.relation, claim.value
-        if relation in IDENTITY:
-            value = None
-    else:
-        entity, relation, value = key_and_value(claim)
-    return entity, relation, old.value if value is None else value, value is None
 
 
 def _paired(entity: str, relation: str, value: object) -> tuple[str, str, object]:

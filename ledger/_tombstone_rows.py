@@ -15,7 +15,7 @@ from contracts.times import KnownAt
 from ledger import _tables
 from ledger._claims import canonical, claim_id_of, instant_of, micros
 from ledger._keys import TenantKeys
-from ledger._tombstones import Erased, Spot, Tombstone
+from ledger._tombstones import Erased, Moved, Spot, Tombstone
 
 
 def form_of(stone: Tombstone) -> list[Any]:
@@ -51,6 +51,7 @@ def form_of(stone: Tombstone) -> list[Any]:
         [list(spot) for spot in stone.meant_by],
         [list(key) for key in stone.called],
         [list(spot) for spot in stone.said_at],
+        [[_value_form(moved.value), [list(spot) for spot in moved.said_at]] for moved in stone.moved],
     ]
 
 
@@ -59,7 +60,7 @@ def stone_of(form: list[Any], *, keys: TenantKeys, epoch: int) -> Tombstone:
     (
         position, ordinal, commit, event_id, entity, relation, stance, validity, source, recorded_at,
         observed_at, spans, occurrence_id, value, targets, inputs, winner, pair, erased_in, selves, meant_by,
-        called, said_at,
+        called, said_at, moved,
     ) = form  # fmt: skip
     kind, start, end, earliest, timeless = validity
     return Tombstone(
@@ -93,6 +94,7 @@ def stone_of(form: list[Any], *, keys: TenantKeys, epoch: int) -> Tombstone:
         meant_by=_spots(meant_by),
         called=tuple((entity, relation) for entity, relation in called),
         said_at=_spots(said_at),
+        moved=tuple(_moved(value, spots) for value, spots in moved),
     )
 
 
@@ -136,7 +138,13 @@ def _value_form(value: object) -> list[Any] | None:
     if not isinstance(value, Erased):
         assert value is None, "a tombstone is stored without a value"
         return None
-    return [list(value.spot), None if value.like is None else list(value.like)]
+    return [list(value.spot), [list(spot) for spot in value.like]]
+
+
+def _moved(form: list[Any], said_at: list[list[int]]) -> Moved:
+    value = _erased(form)
+    assert value is not None, "what was moved is a value"
+    return Moved(spot=value.spot, value=value, said_at=_spots(said_at))
 
 
 def _spots(forms: list[list[int]]) -> tuple[Spot, ...]:
@@ -147,9 +155,7 @@ def _erased(form: list[Any] | None) -> Erased | None:
     if form is None:
         return None
     spot, like = form
-    return Erased(
-        spot=(spot[0], spot[1], spot[2]), like=None if like is None else (like[0], like[1], like[2])
-    )
+    return Erased(spot=(spot[0], spot[1], spot[2]), like=_spots(like))
 
 
 def _reference_form(reference: TargetRef) -> list[Any]:

@@ -32,16 +32,30 @@ class Erased:
     """
     A value that was erased where it was said, at `spot`; equal to itself alone.
 
-    `like` is where the same one was said too, None where there was no such.
+    `like` is which claim of its key has the same one, and by way of which others down to the one
+    that says it; nothing where there was no such.
     """
 
     spot: Spot
-    like: Spot | None
+    like: tuple[Spot, ...] = ()
 
     @property
     def normal(self) -> str:
         """Return what stands for its normal form; no value has such a one, for it is no JSON."""
         return f"erased {self.spot[0]}#{self.spot[1]}.{self.spot[2]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """
+    A value that a correction took to another key, known by what has it there; `said_at` as of a tombstone.
+
+    `spot` is where the correction's own value would stand.
+    """
+
+    spot: Spot
+    value: object
+    said_at: tuple[Spot, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +71,7 @@ class Tombstone(Claim):
     which others named it without its event. `meant_by` is where those stand who named one such, or
     one of identity, by more than its event: nothing that is left of it tells that any more. `said_at` is
     where claims that carry no value said its own: they go on meaning it, and nobody shares it by them.
+    `moved` are the values that it or corrections of it, which went with it, took to other keys.
     """
 
     erased_in: int
@@ -65,6 +80,7 @@ class Tombstone(Claim):
     meant_by: tuple[Spot, ...]
     called: tuple[tuple[str, str], ...]
     said_at: tuple[Spot, ...]
+    moved: tuple[Moved, ...]
 
 
 def veiled(keys: TenantKeys, name: str) -> str:
@@ -154,6 +170,7 @@ def named(tombstone: Tombstone, names: Mapping[str, str], value_of: Callable[[Er
         pair=None if pair is None else (name_of(pair[0]), name_of(pair[1])),
         selves=tuple(map(name_of, tombstone.selves)),
         called=tuple((name_of(entity), name_of(relation)) for entity, relation in tombstone.called),
+        moved=tuple(replace(moved, value=any_value(moved.value)) for moved in tombstone.moved),
     )
 
 
@@ -171,12 +188,13 @@ class Values:
     def of(self, erased: Erased) -> object:
         """Return the value, or the erased one that all which are the same come down to."""
         seen: set[Spot] = set()
-        while erased.like is not None and erased.like not in seen:
-            seen.add(erased.like)
-            if erased.like in self._said:
-                return self._said[erased.like]
-            erased = self._graves.get(erased.like, Erased(spot=erased.like, like=None))
-        return replace(erased, like=None)
+        while erased.like and erased.like[0] not in seen:
+            has_it, says_it = erased.like[0], erased.like[-1]
+            seen.add(has_it)
+            if has_it not in self._graves and says_it in self._said:
+                return self._said[says_it]
+            erased = self._graves.get(has_it, Erased(spot=has_it))
+        return replace(erased, like=())
 
 
 def names_in(claim: Claim) -> set[str]:
@@ -213,11 +231,14 @@ def values_in(claim: Claim) -> dict[Spot, object]:
     """Return the values that a claim says, by where; of identity the value is its relation."""
     position, ordinal = claim.position.event, claim.position.ordinal
     own = claim.relation if claim.relation in IDENTITY and claim.value is not None else claim.value
+    moved: dict[Spot, object] = {}
     if isinstance(claim, Tombstone):
         own = claim.value
-    found = {
+        moved = {one.spot: one.value for one in claim.moved}
+    found = moved | {
         (position, ordinal, number): reference.value
         for number, reference in enumerate(references_in(claim), start=1)
     }
-    found[position, ordinal, 0] = own
+    if own is not None:
+        found[position, ordinal, 0] = own
     return {spot: value for spot, value in found.items() if value is not None}

@@ -38,7 +38,7 @@ from ledger._intervals import (
     upper,
 )
 from ledger._mentions import Mentions
-from ledger._register import Register, key_and_value, place_of, restated
+from ledger._register import Register, key_and_value, place_of
 from ledger._relations import Contracts
 from ledger._tombstones import Tombstone, own_spot
 from ledger._validity import default_validity
@@ -72,8 +72,7 @@ class Replay:
 
     def take_moved(self) -> list[Entry]:
         """Return the entries that came or left, be it in part, since this was last asked."""
-        moved = list(self._moved.values())
-        self._moved = {}
+        moved, self._moved = list(self._moved.values()), {}
         return moved
 
     def entries_of(self, entity: str, relation: str) -> Sequence[Entry]:
@@ -203,6 +202,7 @@ class Replay:
             earliest=earliest,
             occurrence=None if occurrence_id is None else (source.actor_id, occurrence_id),
             withdrawn=EMPTY,
+            inherits_from=inherits_from,
             erased_in=erasure_of(claim, inherits_from),
         )
         self._said.add(entry)
@@ -325,7 +325,7 @@ class Replay:
         standing = [entry for entry in reached if not withdrawn_throughout(entry)]
         allowed = [entry for entry in standing if self._may(claim, entry)]
         aimed_at = max(allowed or standing or reached, key=lambda entry: entry.place)
-        _, relation, value, _ = restated(claim, aimed_at)
+        _, relation, value, _ = self._said.restated(claim, aimed_at)
         if not self._said.takes(relation, value):
             self._note_unplaced(claim)
             return
@@ -353,7 +353,7 @@ class Replay:
     def _replace(self, claim: Claim, targets: list[Entry]) -> None:
         """The targets leave; the correction takes the latest's place and what it does not restate."""
         old = max(targets, key=lambda entry: entry.place)
-        entity, relation, value, inherits = restated(claim, old)
+        entity, relation, value, inherits = self._said.restated(claim, old)
         source = Source(actor_id=old.actor_id, actor_class=old.stated_class)
         own_rank = self._rank_on(claim.source, entity, relation)
         own_is_higher = own_rank < self._rank_on(source, entity, relation)
@@ -381,7 +381,7 @@ class Replay:
 
     def _assert_instead(self, claim: Claim, old: Entry) -> None:
         """A correction that may not, or of what is gone, speaks for itself: it may inherit validity."""
-        entity, relation, value, inherits = restated(claim, old)
+        entity, relation, value, inherits = self._said.restated(claim, old)
         entry = self._make(
             claim,
             entity=entity,

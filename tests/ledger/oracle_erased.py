@@ -37,8 +37,9 @@ class Shared:
     ) -> None:
         self.erased = erased
         self.subjects = dict(subjects)
+        self._is_one_key = is_one_key
         self._group: dict[str, list[Item]] = {}
-        known = [item for item in items if item.raw is not None]
+        known = [item for item in items if item.raw is not None and item.alone is None]
         for one in known:
             group = self._group.setdefault(one.claim.claim_id, [one])
             for other in known:
@@ -54,10 +55,9 @@ class Shared:
                     for member in joined:
                         self._group[member.claim.claim_id] = group
 
-    @staticmethod
-    def _is_after(one: Item, other: Item) -> bool:
-        # A value that is not restated was said where it is taken from.
-        while one.said_by is not None:
+    def _is_after(self, one: Item, other: Item) -> bool:
+        # A value that is not restated was said where it is taken from; on its key, and on no other.
+        while one.said_by is not None and self._is_one_key(one.said_by, one.entity, one.relation):
             one = one.said_by
         return other.erased is not None and one.claim.commit >= other.erased
 
@@ -70,6 +70,8 @@ class Shared:
         """The value by which an item is told from others: a token where nothing left says it."""
         if item.erased is None:
             return item.raw
+        if item.alone is not None:
+            return ("erased", item.alone.claim.claim_id)
         group = self._group.get(item.claim.claim_id, [item])
         if any(other.erased is None for other in group):
             return item.raw

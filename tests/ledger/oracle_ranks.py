@@ -37,6 +37,7 @@ class Item:
     inputs: list = field(default_factory=list)
     raw: Any = None
     said_by: Item | None = None
+    alone: Item | None = None
     erased: int | None = None
 
 

@@ -96,6 +96,12 @@ class Said(Ranked):
             item.kind, item.start, item.stop, item.earliest = "span", None, None, None
             item.timeless = False
         item.erased = self.shared.erased_in(claim, item.said_by)
+        if item.said_by is not None:
+            # §9: what was said after an erasure has the erased value; on another key, alone.
+            if self._same_key(item.said_by, item.entity, item.relation):
+                item.alone = item.said_by.alone
+            elif self.shared.is_before(item.said_by, claim):
+                item.alone = item
         if item.value is not None:
             item.raw = self._normal(item.value, item.relation)
             item.value = self.shared.value(item)

@@ -197,3 +197,59 @@ def test_an_erased_value_that_is_only_named_is_shared_by_nobody_and_meant_as_bef
     ]
 
     compare((commits, [Erasure(commit=4, events=frozenset({"e2"}))]), ["home"])
+
+
+def moving(*order):
+    """A log, in this order, of what bob says of the box, op takes to ann and on to bob, and cy says too."""
+    bob = BOX | {"entity": "bob"}
+    said = {
+        "says": ("bob", BOX | {"value": "a"}),
+        "moves": ("op", ANN | {"stance": "correct", "targets": [{"event": "e says"}]}),
+        "moves on": ("op", bob | {"stance": "correct", "targets": [{"event": "e moves"}]}),
+        "too": ("cy", ANN | {"value": "a"}),
+        "too of bob": ("cy", bob | {"value": "a"}),
+    }
+    commits, erasures = [], []
+    for number, step in enumerate(order, start=1):
+        commits.append([say(f" {step}", *said[step])] if step in said else [])
+        if step not in said:
+            gone = step.removeprefix("erase ").split(" and ")
+            erasures.append(Erasure(commit=number, events=frozenset(f"e {name}" for name in gone)))
+    return commits, erasures
+
+
+@pytest.mark.parametrize(
+    ("order", "entity", "value"),
+    [
+        # What op took to ann stays before what cy says of her. Erased, cy shares it if he said so before.
+        (("says", "moves", "erase moves", "too"), "ann", None),
+        (("says", "moves", "erase says", "too"), "ann", None),
+        (("says", "moves", "too", "erase moves"), "ann", "a"),
+        (("says", "moves", "too", "erase says"), "ann", "a"),
+        (("says", "erase says", "moves", "too"), "ann", None),
+        (("says", "too", "erase says", "moves"), "ann", None),
+        (("says", "moves", "too", "erase too and moves", "erase says"), "ann", None),
+        # What op took to ann is left: what is erased is known by it, until what it comes from goes too.
+        (("says", "moves", "too", "erase too"), "ann", "a"),
+        (("says", "moves", "too", "erase too", "erase says"), "ann", None),
+        # And so it is where it was taken further.
+        (("says", "moves", "moves on", "erase moves on", "too of bob"), "bob", None),
+        (("says", "moves", "moves on", "too of bob", "erase says"), "bob", "a"),
+        (("says", "moves", "moves on", "too of bob", "erase too of bob", "erase moves"), "bob", None),
+    ],
+    ids=str,
+)
+def test_a_value_that_was_taken_to_another_key_is_shared_there_alone(order, entity, value):
+    """What has it on the key that it was taken from has it there; on this key nobody does by that."""
+    log = moving(*order)
+    compare(log, ["home"])
+
+    claims = claims_in(log[0])
+    found = plain(
+        court_of(left_after(claims, log[1], CONTRACTS, ASKED), CONTRACTS),
+        entity,
+        "home",
+        instants_of(claims)[-1],
+    )
+    assert [resolved for resolved, _ in found["resolved"]] == ([] if value is None else [value])
+    assert found["reason"] == ("erased" if value is None else None)
