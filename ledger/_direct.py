@@ -53,24 +53,24 @@ class Connection(psycopg.AsyncConnection[Any]):
             return given
         if state != Wait.R or timeout is not None:
             return await super().wait(_resumed(gen, state), interval, timeout)
-        loop, fd = asyncio.get_running_loop(), self.pgconn.socket
-        future: asyncio.Future[Given] = loop.create_future()
-        loop.add_reader(fd, _take, gen, future)
+        taking = _Taking(gen, self.pgconn.socket)
         try:
-            return await future
+            await taking.ended
         except asyncio.CancelledError:
-            loop.remove_reader(fd)
+            taking.stop()
             if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
-                await self._give_up(gen)
+                await self._give_up(gen, taking.state)
             raise
-        finally:
-            loop.remove_reader(fd)
+        if taking.done is None:
+            return await super().wait(_resumed(gen, taking.state), interval)
+        taken: Given = taking.done.value
+        return taken
 
-    async def _give_up(self, gen: PQGen[Any]) -> None:
+    async def _give_up(self, gen: PQGen[Any], state: Wait) -> None:
         """End what the server is at: a connection in the middle of something serves nobody."""
         try:
             await self.cancel_safe(timeout=_CANCEL_SECONDS)
-            await super().wait(_resumed(gen, Wait.R), timeout=_CANCEL_SECONDS)
+            await super().wait(_resumed(gen, state), timeout=_CANCEL_SECONDS)
         except psycopg.errors.QueryCanceled:
             pass
         except BaseException as error:
@@ -79,16 +79,44 @@ class Connection(psycopg.AsyncConnection[Any]):
                 raise
 
 
-def _take(gen: PQGen[Given], future: asyncio.Future[Given]) -> None:
-    """Take in what has come; nothing that began by reading waits for anything else."""
-    if future.done():
-        return
-    try:
-        gen.send(Ready.R)
-    except StopIteration as done:
-        future.set_result(done.value)
-    except Exception as error:  # noqa: BLE001 — whoever waits is told
-        future.set_exception(error)
+class _Taking:
+    """
+    Takes in what comes for a generator that reads, until it is done or has something to send.
+
+    A statement that is sent after the answer to another, as the first of a transaction is, may leave
+    in many pieces. The socket is watched no longer than that: the driver closes it where it breaks,
+    and its number is then another's.
+    """
+
+    __slots__ = ("_fd", "_gen", "_loop", "done", "ended", "state")
+
+    def __init__(self, gen: PQGen[Any], fd: int) -> None:
+        self._gen, self._fd, self._loop = gen, fd, asyncio.get_running_loop()
+        self.state = Wait.R
+        self.done: StopIteration | None = None
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        self._loop.add_reader(fd, self._take)
+
+    def stop(self) -> None:
+        """Watch the socket no longer, unless that has ended."""
+        if not self.ended.done() or self.ended.cancelled():
+            self._loop.remove_reader(self._fd)
+
+    def _take(self) -> None:
+        if self.ended.done():
+            return
+        try:
+            self.state = self._gen.send(Ready.R)
+            if self.state == Wait.R:
+                return
+        except StopIteration as done:
+            self.done = done
+        except Exception as error:  # noqa: BLE001 — whoever waits is told
+            self._loop.remove_reader(self._fd)
+            self.ended.set_exception(error)
+            return
+        self._loop.remove_reader(self._fd)
+        self.ended.set_result(None)
 
 
 def _resumed(gen: PQGen[Given], state: Wait) -> PQGen[Given]:
@@ -119,12 +147,13 @@ class _Plan:
 class _Held:
     """A connection of ours alone, outside any transaction, with what was made ready on it."""
 
-    __slots__ = ("_given", "_plans", "driver", "returned_at_seconds")
+    __slots__ = ("_given", "_named", "_plans", "driver", "returned_at_seconds")
 
     def __init__(self, driver: Connection) -> None:
         self.driver = driver
         self.returned_at_seconds = 0.0
         self._given: Transforming = Transformer(driver)
+        self._named = 0
         self._plans: dict[tuple[str, tuple[int, ...]], _Plan] = {}
 
     async def rows(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
@@ -147,7 +176,9 @@ class _Held:
             plan.rows.set_pgresult(None)
 
     async def _planned(self, text: str, types: Sequence[int]) -> _Plan:
-        name = b"echoplane_%d" % len(self._plans)
+        # Whoever is cancelled here leaves a name that the server has and nobody knows.
+        self._named += 1
+        name = b"echoplane_%d" % self._named
         self.driver.pgconn.send_prepare(name, text.encode(), types)
         await self._result()
         return _Plan(name=name, rows=Transformer(self.driver))

@@ -114,3 +114,31 @@ async def test_a_connection_whose_read_was_cancelled_serves_the_next_one(databas
         found = await made.execute("SELECT 1")
 
         assert await found.fetchall() == [(1,)]
+
+
+async def test_what_leaves_in_many_pieces_after_something_was_read_is_whole(database):
+    text = "é" * 8_000_000
+    async with await Connection.connect(database.plane.replace("+psycopg", "")) as made:
+        async with asyncio.timeout(20):
+            # A transaction begins first, and its answer is read before this is sent.
+            found = await made.execute("SELECT %s::text", [text], prepare=True)
+
+            assert await found.fetchall() == [(text,)]
+
+
+async def test_who_is_cancelled_while_a_statement_is_made_ready_leaves_the_connection_fit_for_others(
+    direct, monkeypatch
+):
+    [[first]] = await direct.rows("SELECT pg_backend_pid()", {})
+    result = _direct._Held._result
+
+    async def cancelled_after(held):
+        await result(held)
+        monkeypatch.undo()
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(_direct._Held, "_result", cancelled_after)
+    with pytest.raises(asyncio.CancelledError):
+        await direct.rows("SELECT 1", {})
+
+    assert await direct.rows("SELECT 2, pg_backend_pid()", {}) == [(2, first)]
