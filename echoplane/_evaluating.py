@@ -254,7 +254,7 @@ class Asker:
         if not asked.text.strip():
             return failed("empty")
         if not self._budgets:
-            return await self._propose(told, number)
+            return self._outcome(await self._propose(told, number), told, query_us=None, contexts=())
         question = Question(
             text=self._reword(asked.text), budget_tokens=self._budgets[0], disclose_conflicts=False
         )
@@ -264,18 +264,19 @@ class Asker:
         query_us = (time.perf_counter_ns() - started) // 1_000
         rest = await self._path.packs(tenant=told.tenant, trail=made.trail, budgets_tokens=self._budgets[1:])
         packs = (made.pack, *rest)
+        # Where the record alone gave the value, nothing was searched for: what is found is measured anyway.
+        proposal = made.proposal if made.proposal.routes else await self._propose(told, number)
         return self._outcome(
-            made.proposal, told, query_us=query_us, contexts=tuple(shown(pack, told) for pack in packs)
+            proposal, told, query_us=query_us, contexts=tuple(shown(pack, told) for pack in packs)
         )
 
-    async def _propose(self, told: Told, number: int) -> Outcome:
-        """Ask discovery alone: without a budget there is no context to build."""
+    async def _propose(self, told: Told, number: int) -> Proposal:
+        """Ask discovery alone."""
         text = self._reword(told.history.questions[number].text)
         question = Question(text=text, budget_tokens=1, disclose_conflicts=False)
         request = request_of(told, number)
         view = await pin(self._plane.database, told.tenant, request, wait_ms=self._plane.wait_ms)
-        proposal = await self._discovery.propose(tenant=told.tenant, question=question, view=view)
-        return self._outcome(proposal, told, query_us=None, contexts=())
+        return await self._discovery.propose(tenant=told.tenant, question=question, view=view)
 
     def _outcome(
         self, proposal: Proposal, told: Told, *, query_us: int | None, contexts: tuple[Shown, ...]

@@ -15,7 +15,7 @@ from contracts.errors import BadRequest, RunRefused
 from contracts.limits import TEXT_CHARACTERS_MAX
 from contracts.proposals import RouteState
 from echoplane._cli import execute
-from echoplane._evaluating import _drafts, tell
+from echoplane._evaluating import Asker, _drafts, tell
 from echoplane._evaluation import BUDGETS, Wanted, data_set_named, evaluate
 from echoplane._evaluation_arms import arms_named
 from echoplane._evaluation_report import summary, table
@@ -218,6 +218,17 @@ async def test_a_question_that_fails_is_zero_and_a_late_route_is_said(
     # Which routes were late is said of each question: on a quieter day they would be heard.
     late = [row.question for row in evaluated.rows if row.values.get("late.lexical") == 1]
     assert values(evaluated, "echoplane", "late").value == len(late) > 0
+
+
+@pytest.mark.usefixtures("discovery", "folding")
+async def test_what_discovery_finds_is_measured_where_the_record_alone_gives_the_answer(plane):
+    [history] = data_set_named("locomo").read(OWN)
+    asked = replace(history.questions[0], text="Does Ann live in Ghent?")
+    told = await tell(plane, replace(history, questions=(asked,)), set_name="alone")
+
+    outcome = await Asker(plane, budgets=BUDGETS).ask(told, 0)
+
+    assert (outcome.failure, outcome.ranked != (), outcome.propose_us > 0) == (None, True, True)
 
 
 async def test_a_ranking_of_another_system_is_an_arm_beside_ours(plane, wanted, discovery, folding, tmp_path):
