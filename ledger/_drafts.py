@@ -29,8 +29,6 @@ from ledger._canonical import canonical
 
 Model = TypeVar("Model", bound=BaseModel)
 
-# A null bound of an interval says "open", so here a field counts as given when it was set.
-_NULL_SAYS_SOMETHING: Final = (ValidDraft, IntervalDraft)
 # What the library writes texts with where it leaves characters beyond ASCII as they are.
 _QUOTED: Final[Callable[[str], str]] = json.encoder.encode_basestring
 
@@ -63,7 +61,7 @@ def draft_of(form: dict[str, Any]) -> EventDraft:
 
 def targets_of(draft: EventDraft) -> list[tuple[str, TargetDraft]]:
     """Return every target of a draft (targets, winners and inputs) with its path in it."""
-    found = _targets_in(draft, "")
+    found = _targets_in(draft, "") if draft.targets or draft.winner is not None else []
     for ordinal, claim in enumerate(draft.claims):
         if claim.targets or claim.winner is not None or claim.inputs:
             path = f"claims[{ordinal}]."
@@ -170,40 +168,45 @@ def _shape(
 
 
 def _text(said: object) -> str:
-    # The commonest first: whether something is a model takes pydantic longest to say.
-    if isinstance(said, str):
-        # Enumerations too: as the plain text that they are.
-        return _QUOTED(said)
-    if isinstance(said, list | tuple):
-        return "[" + ",".join([_text(item) for item in said]) + "]"
-    if isinstance(said, BaseModel):
-        return _model_text(said)
-    return canonical(said).decode()
+    write = _WRITERS.get(type(said))
+    return canonical(said).decode() if write is None else write(said)
+
+
+def _list_text(said: Sequence[object]) -> str:
+    return "[" + ",".join([_text(item) for item in said]) + "]"
 
 
 def _model_text(model: BaseModel) -> str:
-    kind, values = type(model), model.__dict__
-    if kind in _NULL_SAYS_SOMETHING:
-        given = model.model_fields_set
-        return (
-            "{"
-            + ",".join([label + _text(values[name]) for name, label, _ in _members(kind) if name in given])
-            + "}"
-        )
-    members = []
-    # One that was not given stands at its default.
-    for name, label, default in _given_members(kind, frozenset(model.model_fields_set)):
+    values, members = model.__dict__, []
+    for name, label, default in _members(type(model)):
         value = values[name]
-        if value is default or value == default:
+        # All defaults are nothing and empty lists; to compare models takes longer than to write them.
+        if value is default or (type(value) is list and value == default):
             continue
-        if type(value) is str:
-            members.append(label + _QUOTED(value))
-        elif name == "value":
+        write = _WRITERS.get(type(value))
+        if write is None or (name == "value" and write is not _QUOTED):
             # A caller's own: with tags where the standard has no form for it.
             members.append(label + canonical(value).decode())
         else:
-            members.append(label + _text(value))
+            members.append(label + write(value))
     return "{" + ",".join(members) + "}"
+
+
+def _bounds_text(model: BaseModel) -> str:
+    # A null bound of an interval says "open", so here a field counts as given when it was set.
+    values, given = model.__dict__, model.model_fields_set
+    members = [label + _text(values[name]) for name, label, _ in _members(type(model)) if name in given]
+    return "{" + ",".join(members) + "}"
+
+
+_WRITERS: Final[Mapping[type, Callable[[Any], str]]] = {
+    # Enumerations too: as the plain text that they are.
+    **dict.fromkeys((str, Kind, Stance), _QUOTED),
+    **dict.fromkeys((list, tuple), _list_text),
+    **dict.fromkeys((EventDraft, ClaimDraft, ActorDraft, TargetDraft), _model_text),
+    **dict.fromkeys((ValidDraft, IntervalDraft), _bounds_text),
+}
+"""By the very type: to ask whether something is a model takes pydantic longer than to write it."""
 
 
 @functools.cache
@@ -211,12 +214,6 @@ def _members(model: type[BaseModel]) -> tuple[tuple[str, str, object], ...]:
     """Return the fields of a model in the order that they are written in: name, how it begins, default."""
     in_order = sorted(_fields(model), key=lambda field: field[1])
     return tuple((name, f"{_QUOTED(alias)}:", default) for name, alias, default in in_order)
-
-
-@functools.lru_cache(maxsize=1_024)
-def _given_members(model: type[BaseModel], given: frozenset[str]) -> tuple[tuple[str, str, object], ...]:
-    """Return those of `_members` that are given: logs hold events of few forms, of many fields each."""
-    return tuple(member for member in _members(model) if member[0] in given)
 
 
 @functools.cache

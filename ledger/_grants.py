@@ -76,9 +76,9 @@ def _check_class(draft: EventDraft, index: int) -> None:
 
 
 def _check_actor(grant: Grant, actor: ActorDraft) -> None:
-    if not grant.actors & {ANY, actor.id}:
+    if ANY not in grant.actors and actor.id not in grant.actors:
         raise Forbidden(needs=f"speaking as {actor.id}")
-    if not grant.classes & {ANY, actor.class_}:
+    if ANY not in grant.classes and actor.class_ not in grant.classes:
         raise Forbidden(needs=f"the class {actor.class_}")
     if actor.class_ == OPERATOR and Right.OPERATOR not in grant.rights:
         raise Forbidden(needs=f"the right {Right.OPERATOR}")

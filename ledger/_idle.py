@@ -23,10 +23,18 @@ def refuse_idle(drafts: Sequence[EventDraft]) -> None:
         BadRequest: With the place of the first such part and why it does nothing.
     """
     for index, draft in enumerate(drafts):
-        if draft.kind in COMMAND_KINDS:
+        if draft.kind in COMMAND_KINDS or _only_asserts(draft):
             continue
         for field, reason in _idle(draft):
             raise BadRequest(field=f"events[{index}].{field}", reason=reason)
+
+
+def _only_asserts(draft: EventDraft) -> bool:
+    """Return whether it has no part that could be idle, as most events: no target, no winner, no pair."""
+    return not (draft.targets or draft.winner) and all(
+        not (claim.targets or claim.winner or claim.inputs) and claim.relation not in IDENTITY
+        for claim in draft.claims
+    )
 
 
 def _idle(draft: EventDraft) -> Iterator[tuple[str, str]]:

@@ -49,6 +49,8 @@ def drawn(randomness: Randomness, size: int) -> Randomness:
 
 def framed(*parts: bytes) -> bytes:
     """Join parts, each with its length before it: no two lists of parts give the same bytes."""
+    if len(parts) == 1:
+        return _length(len(parts[0])) + parts[0]
     return b"".join([_length(len(part)) + part for part in parts])
 
 
@@ -69,7 +71,11 @@ class _Mac:
     def digest(self, *parts: bytes) -> bytes:
         """Return the digest of these parts, each framed, after those that stand first."""
         begun = self._begun.copy()
-        begun.update(framed(*parts))
+        if len(parts) == 1:
+            # Most have one.
+            begun.update(_length(len(parts[0])) + parts[0])
+        else:
+            begun.update(framed(*parts))
         return begun.finalize()
 
     def digests(self, parts: Iterable[bytes]) -> list[bytes]:
@@ -87,7 +93,14 @@ def _hmac(key: bytes, *parts: bytes) -> bytes:
 
 
 _ENCRYPT: Final = framed(b"encrypt")
-"""What makes the key that a data key encrypts with."""
+_SHA256: Final = SHA256()
+
+
+def _encrypting(key: bytes) -> bytes:
+    """Return what a data key encrypts with."""
+    begun = HMAC(key, _SHA256)
+    begun.update(_ENCRYPT)
+    return begun.finalize()
 
 
 def _seal(key: bytes, plain: bytes, context: bytes, randomness: Randomness) -> bytes:
@@ -110,7 +123,7 @@ class EventKey:
 
     def encrypt(self, plain: bytes, *, context: bytes, randomness: Randomness) -> bytes:
         """Encrypt, bound to `context`: bytes that are kept in clear and must not be exchanged."""
-        return _seal(hmac.digest(self._key, _ENCRYPT, "sha256"), plain, context, randomness)
+        return _seal(_encrypting(self._key), plain, context, randomness)
 
     def decrypt(self, sealed: bytes, *, context: bytes, what: str) -> bytes:
         """
@@ -119,7 +132,7 @@ class EventKey:
         Raises:
             IntegrityFault: A byte of either was changed; `what` names it.
         """
-        return _open(hmac.digest(self._key, _ENCRYPT, "sha256"), sealed, context, what=what)
+        return _open(_encrypting(self._key), sealed, context, what=what)
 
     def digest(self, data: bytes) -> bytes:
         """Return a digest (32 bytes) that only a holder of this key can compute or test."""
@@ -169,6 +182,15 @@ class TenantKeys:
         """Make the data key of `key_id`, and the same wrapped, for its table."""
         key = randomness(KEY_BYTES)
         return EventKey(_key=key), _seal(self._wrapping(key_id), key, b"", randomness)
+
+    def encrypt_under_new(
+        self, key_id: str, plain: bytes, *, context: bytes, randomness: Randomness
+    ) -> tuple[bytes, bytes]:
+        """Encrypt under the data key of `key_id`, made for it: return that, wrapped, and the rest."""
+        # As `new_key` and `EventKey.encrypt`, without what each event would have to make in between.
+        key = randomness(KEY_BYTES)
+        wrapped = _seal(self._wraps.digest(key_id.encode()), key, b"", randomness)
+        return wrapped, _seal(_encrypting(key), plain, context, randomness)
 
     def open_key(self, key_id: str, wrapped: bytes) -> EventKey:
         """

@@ -83,8 +83,11 @@ class Named:
         self._db = db
         self._keys = keys
         self._references = references
-        self._known: dict[str, _Said | None] = dict(zip(event_ids, map(_said, drafts), strict=True))
-        self._index = {event_id: index for index, event_id in enumerate(event_ids)}
+        self._drafts = drafts
+        self._event_ids = event_ids
+        # Of the append's own events, and then of those that are loaded: most appends ask for none.
+        self._known: dict[str, _Said | None] = {}
+        self._index: dict[str, int] = {}
         # By identity: the drafts live as long as this does, and many claims share their event's targets.
         self._found: dict[tuple[int, ...], Found] = {}
         self._left = NAMED_CLAIMS_MAX
@@ -96,6 +99,9 @@ class Named:
         Raises:
             IntegrityFault: Bytes of an event were changed.
         """
+        if not self._index:
+            self._known.update(zip(self._event_ids, map(_said, self._drafts), strict=True))
+            self._index.update((event_id, index) for index, event_id in enumerate(self._event_ids))
         asked = tuple(map(id, targets))
         if asked not in self._found:
             claimed = await self._look_up(targets, self._references[index])

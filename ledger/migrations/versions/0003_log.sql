@@ -95,8 +95,10 @@ BEGIN
     RETURN NULL;
 END
 $function$;
+-- An append makes both from one array, and need not ask: nobody else but the owner may insert a key.
 CREATE TRIGGER key_comes_from_event AFTER INSERT ON event_key REFERENCING NEW TABLE AS fresh
-FOR EACH STATEMENT EXECUTE FUNCTION echoplane_keys_are_of_events();
+FOR EACH STATEMENT WHEN (current_setting('echoplane.appending', true) IS DISTINCT FROM 'on')
+EXECUTE FUNCTION echoplane_keys_are_of_events();
 CREATE TRIGGER key_is_renamed AFTER UPDATE ON event_key REFERENCING NEW TABLE AS fresh
 FOR EACH STATEMENT EXECUTE FUNCTION echoplane_keys_are_of_events();
 
@@ -180,6 +182,8 @@ DECLARE
     v_shared bytea[];
     -- Of each event the commit, NULL where it is not written; of each commit what its row holds.
     v_commits bigint[] := '{}';
+    v_positions bigint[];
+    v_versions bigint[];
     v_numbers bigint[] := '{}';
     v_clocks timestamptz[] := '{}';
     v_firsts bigint[] := '{}';
@@ -296,33 +300,44 @@ BEGIN
         FROM unnest(v_numbers, v_clocks, v_firsts, v_counts, v_previouses, v_hashes) AS u;
 
         -- Worked out once, before the first row: asked for each, it would look past all those before it.
+        -- And apart from the rows: what is sorted here would else be copied with all that they hold.
         WITH so_far AS MATERIALIZED (
             SELECT d.stream, coalesce(
                 (SELECT max(e.stream_version) FROM event AS e
                  WHERE e.tenant = p_tenant AND e.stream_digest = d.stream), 0) AS version
             FROM (SELECT DISTINCT unnest(p_streams) AS stream) AS d
         )
+        SELECT array_agg(o.position ORDER BY o.n), array_agg(o.version ORDER BY o.n)
+        INTO v_positions, v_versions
+        FROM (
+            SELECT u.n,
+                v_position + count(u.commit) OVER (ORDER BY u.n) AS position,
+                s.version + count(u.commit) OVER (PARTITION BY u.stream ORDER BY u.n) AS version
+            FROM unnest(v_commits, p_streams) WITH ORDINALITY AS u (commit, stream, n)
+            JOIN so_far AS s ON s.stream = u.stream
+        ) AS o;
         INSERT INTO event (
             tenant, position, commit, event_id, kind, stream_digest, stream_version, source_digest,
             correlation_digest, idempotency_digest, content_digest, header, ciphertext, hash
         )
         SELECT
-            p_tenant, v_position + row_number() OVER (ORDER BY u.n), u.commit, u.event_id, u.kind, u.stream,
-            s.version + row_number() OVER (PARTITION BY u.stream ORDER BY u.n),
+            p_tenant, u.position, u.commit, u.event_id, u.kind, u.stream, u.version,
             u.source, u.correlation, u.idempotency, u.content, u.header, u.ciphertext, u.hash
         FROM unnest(
-            v_commits, p_event_ids, p_kinds, p_streams, p_sources, p_correlations, p_idempotency, p_contents,
-            p_headers, p_ciphertexts, v_event_hashes
-        ) WITH ORDINALITY AS u (
-            commit, event_id, kind, stream, source, correlation, idempotency, content, header, ciphertext, hash, n
+            v_commits, v_positions, v_versions, p_event_ids, p_kinds, p_streams, p_sources, p_correlations,
+            p_idempotency, p_contents, p_headers, p_ciphertexts, v_event_hashes
+        ) AS u (
+            commit, position, version, event_id, kind, stream, source, correlation,
+            idempotency, content, header, ciphertext, hash
         )
-        JOIN so_far AS s ON s.stream = u.stream
         WHERE u.commit IS NOT NULL;
 
+        PERFORM set_config('echoplane.appending', 'on', true);
         INSERT INTO event_key (tenant, event_id, wrapped_key)
         SELECT p_tenant, u.event_id, u.wrapped_key
         FROM unnest(v_commits, p_event_ids, p_wrapped_keys) AS u (commit, event_id, wrapped_key)
         WHERE u.commit IS NOT NULL;
+        PERFORM set_config('echoplane.appending', 'off', true);
 
         INSERT INTO outbox (tenant, commit) VALUES (p_tenant, v_commit)
         ON CONFLICT (tenant) DO UPDATE SET commit = excluded.commit;
