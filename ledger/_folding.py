@@ -30,7 +30,7 @@ from ledger._relations import IDENTITY, Contracts
 from ledger._settling import Settler
 from ledger._shelf import Shelf
 from ledger._tails import Incoming, only_says
-from ledger._tombstones import is_veiled
+from ledger._tombstones import Tombstone, is_veiled
 from ledger._values import Normals, is_wrong
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, bears_elsewhere, with_merged
@@ -137,6 +137,8 @@ class Folding:
 
     def _take(self, claim: Claim, keys: Iterable[Key]) -> None:
         self._claims[claim.claim_id] = claim
+        if isinstance(claim, Tombstone):
+            self._buried |= set(keys)
         for key in keys:
             self._on_key[key].append(claim)
             if claim.stance == Stance.CORRECT or (claim.stance == Stance.END and claim.value is None):

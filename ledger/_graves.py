@@ -85,12 +85,7 @@ _OF_BATCH: Final = sa.text(
 )
 _NOTE_NAMES: Final = sa.text(
     "INSERT INTO veiled_name (tenant, epoch, veil, name) SELECT :tenant, :epoch, n.veil, n.name "
-    "FROM unnest(CAST(:veils AS text[]), CAST(:names AS text[])) AS n(veil, name) WHERE EXISTS ("
-    "SELECT FROM tombstone t WHERE t.tenant = :tenant AND t.entity = n.veil) OR EXISTS ("
-    "SELECT FROM tombstone t WHERE t.tenant = :tenant AND t.relation = n.veil) OR EXISTS ("
-    "SELECT FROM tombstone_reach r WHERE r.tenant = :tenant AND r.epoch = :epoch AND r.entity = n.veil) "
-    "OR EXISTS (SELECT FROM tombstone_reach r WHERE r.tenant = :tenant AND r.epoch = :epoch "
-    "AND r.relation = n.veil) ON CONFLICT DO NOTHING"
+    "FROM unnest(CAST(:veils AS text[]), CAST(:names AS text[])) AS n(veil, name) ON CONFLICT DO NOTHING"
 )
 _WRITE_REACH: Final = sa.text(
     "INSERT INTO tombstone_reach (tenant, epoch, entity, relation, position, ordinal) "
@@ -250,7 +245,11 @@ class Graves:
         return await self.named(stones)
 
     async def note_names(self, names: Iterable[str]) -> None:
-        """Keep those of the names that tombstones know by digest: something that is written says them."""
+        """
+        Keep names that something which is written says, by digest.
+
+        All of them: a tombstone that is folded only later may know one.
+        """
         if await self.are_there():
             of_veil = {self._veil(name): name for name in names if name and not is_veiled(name)}
             ordered = sorted(of_veil)

@@ -22,6 +22,7 @@ from ledger.resolve import verify_cells
 from ledger.write import verify_claims
 from tests.ledger.erased_logs import erasing_logs, recalling_logs
 from tests.ledger.examples import examples
+from tests.ledger.oracle_erased import Erasure
 from tests.ledger.random_logs import START
 from tests.ledger.recalls import PROPOSAL, store
 from tests.ledger.scenario_logs import PlainProjector
@@ -54,21 +55,6 @@ def check(ledger, drawn, events_max, relations):
 
 batches = st.sampled_from([1, 2, 5, 100])
 
-# What a claim about another means of an erased subject, or does not, has no name to be told by.
-MEANT = [
-    [say(1, "bob", {"entity": "box", "relation": "home", "value": "a"})],
-    [
-        say(
-            number, "bob",
-            {"stance": "correct", "entity": "ann", "relation": "home", "value": "b", "targets": [target]},
-        )
-        for number, target in enumerate(
-            ({"event": "e1", "entity": "bob", "relation": "home"}, {"entity": "box", "relation": "home"}), 2
-        )
-    ],
-    [],
-]  # fmt: skip
-
 
 @examples(3)
 @given(erasing_logs(relations=("home",)), batches)
@@ -92,6 +78,55 @@ def test_derived_claims_are_folded_anew_as_they_were_erased(many_tenants, drawn,
 @given(erasing_logs(relations=("home", "tags", "boss"), identity=True), batches)
 def test_merged_entities_are_folded_anew_as_they_were_erased(many_tenants, drawn, batch):
     check(many_tenants, drawn, batch, ["home", "tags", "boss"])
+
+
+BOX, ANN = ({"entity": entity, "relation": "home"} for entity in ("box", "ann"))
+BOB = BOX | {"entity": "bob"}
+TAKEN = {"stance": "correct", "targets": [{"event": "e1"}]}
+# What is told by nothing that is left of a claim: by which name it was meant, where its value was taken.
+LOGS = {
+    "meant": [
+        [say(1, "bob", BOX | {"value": "a"})],
+        [
+            say(2, "bob", ANN | TAKEN | {"value": "b", "targets": [{"event": "e1"} | BOB]}),
+            say(3, "bob", ANN | TAKEN | {"value": "b", "targets": [{"event": "e1"} | BOX]}),
+        ],
+        "box",
+    ],
+    "called": [
+        [say(1, "bob", BOX | {"value": "a"})],
+        [say(2, "bob", ANN | TAKEN | {"value": "b", "targets": [BOX]})],
+        "box",
+    ],
+    "acting": [
+        [say(1, "bob", BOX | {"value": "a"})],
+        [say(2, "bob", {"stance": "retract", "targets": [BOX]})],
+        "e2",
+    ],
+    "moved": [
+        [say(1, "bob", BOX | {"value": "a"})],
+        [say(2, "op", ANN | TAKEN)],
+        "e2",
+        [say(3, "cy", ANN | {"value": "a"})],
+    ],
+    "moved and known": [
+        [say(1, "bob", BOX | {"value": "a"})],
+        [say(2, "op", ANN | TAKEN), say(3, "cy", ANN | {"value": "a"})],
+        "e3",
+        "e1",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_what_nothing_that_is_left_tells_is_kept_with_a_tombstone(many_tenants, name):
+    erasures = [
+        Erasure(commit=number, events=frozenset({step})) if step[0] == "e" else Erasure(number, subject=step)
+        for number, step in enumerate(LOGS[name], start=1)
+        if isinstance(step, str)
+    ]
+    commits = [[] if isinstance(step, str) else step for step in LOGS[name]]
+    check(many_tenants, (commits, erasures), 1, ["home"])
 
 
 async def recall_of(told, recall, gone, number):
