@@ -146,7 +146,7 @@ async def answers(
         IntegrityFault: A claim, contract or cell that was read is not what was written.
     """
     keys = list(dict.fromkeys(wanted))
-    stand, read = await found_on(reader, keys, at=view.valid_at)
+    stand, read = await found_on(reader, keys, at=view.valid_at, whole=False)
     ground = await ground_of(reader, stand)
     buried = await buried_of(reader, keys, ground)
     found = {
@@ -156,6 +156,9 @@ async def answers(
     }
     others = {key: one for key, one in zip(keys, read, strict=True) if key not in found}
     if others:
+        if cut := [key for key, one in others.items() if one.newest is not None]:
+            _, again = await found_on(reader, cut, at=view.valid_at)
+            others |= dict(zip(cut, again, strict=True))
         decided = await _decided(reader, view, others, ground, ())
         found |= {key: decided.answer(key) for key in others}
     return found, ground
@@ -199,11 +202,13 @@ def decide_alone(keys: TenantKeys, view: View, key: Key, found: Found, ground: G
 
     Raises:
         IntegrityFault: Its cell is not what follows from its claims.
-        NotSureError: A value cannot be told from what was read.
+        NotSureError: It cannot be told from what was read.
     """
     answer = states_answer(found, key, view, ground)
     if answer is not None:
         return answer
+    if found.newest is not None:
+        raise NotSureError
     at = micros(view.valid_at)
     excerpts: dict[Key, tuple[Excerpt, KeyVerdict, Found]] = {}
     if found.is_long:

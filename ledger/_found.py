@@ -7,7 +7,7 @@ However long a key's history is, as much is read of it: see `echoplane_found` in
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -19,16 +19,18 @@ from ledger._arrays import texts
 from ledger._cells import cell_of
 from ledger._claims import ACTING
 from ledger._garbage import uncollected
+from ledger._keys import TenantKeys
 from ledger._lines import Cell
 from ledger._told import NONE, Claims, Row, claims_in
 from ledger._world import Key, Reader
 
 _FOUND: Final = (
     "SELECT * FROM echoplane_found(%(tenant)s, %(epoch)s, %(cut)s, %(at)s, %(entities)s, %(relations)s, "
-    "%(cells_max)s, %(claims_max)s)"
+    "%(cells_max)s, %(claims_max)s, %(whole)s)"
 )
-KEYS_AT_ONCE: Final = 25
-"""Keys in one call: so few that the server and what is read of its rows are seldom both waited for."""
+KEYS_FIRST: Final = 16
+KEYS_AT_ONCE: Final = 64
+"""Keys in the first call, and in one at most: neither the server nor what reads its rows waits for long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +55,14 @@ class Found:
     `cells` are what its lines have at the instant, by stored part, `counts` all its lines that have
     anything there, by state. `own` are its newest claims, `acting` older ones that act on
     others, `reach` the newest that act on it from elsewhere; `named` are further claims that its
-    cells name. All by position.
+    cells name. All by position. `newest` says how many its newest claims are and where the first
+    is, where those that begin after the instant are not here.
     """
 
     cells: dict[str, Cell] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     own: Claims = NONE
+    newest: tuple[int, int] | None = None
     acting: Claims = NONE
     reach: Claims = NONE
     named: Claims = NONE
@@ -67,14 +71,17 @@ class Found:
     def is_long(self) -> bool:
         """Return whether there is more of it than is read."""
         return (
-            max(len(self.own), len(self.reach)) > LISTED_CLAIMS_MAX
+            max(len(self.own) if self.newest is None else self.newest[0], len(self.reach)) > LISTED_CLAIMS_MAX
             or sum(self.counts.values()) > LISTED_VALUES_MAX
         )
 
     @property
     def own_from(self) -> int:
-        """Return the position from which every claim on the key is here."""
-        return _first_of(self.own)
+        """Return the position from which every claim on the key is here that may bear on the instant."""
+        if self.newest is None:
+            return _first_of(self.own)
+        count, first = self.newest
+        return first + 1 if count > LISTED_CLAIMS_MAX else 0
 
     @property
     def acting_from(self) -> int:
@@ -93,9 +100,14 @@ class Found:
         return [*self.own, *self.acting, *self.reach, *self.named]
 
 
-async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) -> tuple[Stand, list[Found]]:
+async def found_on(
+    reader: Reader, keys: Sequence[Key], *, at: datetime | None, whole: bool = True
+) -> tuple[Stand, list[Found]]:
     """
     Return what there is of keys up to the reader's cut; without an instant, no cells.
+
+    Not `whole`, a key on which states alone were said, and which has a value, comes without those that
+    begin after the instant: they have no part in what it has there.
 
     The reader is in a snapshot: many keys are read in several calls, and the server looks up the next
     while those before are held against their seals.
@@ -103,15 +115,15 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
     Raises:
         IntegrityFault: A claim or cell is not what was written, or a cell names one that is not there.
     """
-    parts = [keys[first : first + KEYS_AT_ONCE] for first in range(0, len(keys), KEYS_AT_ONCE)] or [keys]
+    parts = list(_parts(keys))
     found: list[Found] = []
     rows: list[Row] = []
-    coming = asyncio.create_task(_rows_of(reader, parts[0], at))
+    coming = asyncio.create_task(_rows_of(reader, parts[0], at, whole))
     try:
         for number, part in enumerate(parts, start=1):
             rows = await coming
             if number < len(parts):
-                coming = asyncio.create_task(_rows_of(reader, parts[number], at))
+                coming = asyncio.create_task(_rows_of(reader, parts[number], at, whole))
                 # Let it leave, before the thread is taken.
                 await asyncio.sleep(0)
             with uncollected():
@@ -126,7 +138,21 @@ async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) 
     )
 
 
-async def _rows_of(reader: Reader, keys: Sequence[Key], at: datetime | None) -> list[Row]:
+def _parts(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
+    """Yield keys in parts: few at first, that there is soon something to do, then more, for each costs."""
+    first, size = 0, KEYS_FIRST
+    while len(keys) > first + size:
+        yield keys[first : first + size]
+        first, size = first + size, min(2 * size, KEYS_AT_ONCE)
+    yield keys[first:]
+
+
+async def _rows_of(
+    reader: Reader,
+    keys: Sequence[Key],
+    at: datetime | None,
+    whole: bool,  # noqa: FBT001 — as asked
+) -> list[Row]:
     parameters: dict[str, Any] = {
         "tenant": reader.keys.tenant,
         "epoch": reader.epoch,
@@ -136,6 +162,7 @@ async def _rows_of(reader: Reader, keys: Sequence[Key], at: datetime | None) -> 
         "relations": texts(relation for _, relation in keys),
         "cells_max": LISTED_VALUES_MAX,
         "claims_max": LISTED_CLAIMS_MAX,
+        "whole": whole,
     }
     return list(map(Row._make, await reader.rows(_FOUND, parameters)))
 
@@ -143,6 +170,7 @@ async def _rows_of(reader: Reader, keys: Sequence[Key], at: datetime | None) -> 
 def _taken(rows: Sequence[Row], keys: Sequence[Key], reader: Reader) -> list[Found]:
     """Return what rows say of keys, held against their seals."""
     found = [Found() for _ in keys]
+    telling: list[Row] = []
     for row in rows:
         key, one = keys[row.key - 1], found[row.key - 1]
         match row.kind:
@@ -151,14 +179,33 @@ def _taken(rows: Sequence[Row], keys: Sequence[Key], reader: Reader) -> list[Fou
                 one.counts[row.state] = row.amount
             case "cell":
                 one.cells[row.part] = cell_of(row, None, key, reader.keys, reader.epoch)
-            case kind:
-                setattr(one, kind, claims_in(row, key, reader.keys, epoch=reader.epoch))
+            case _:
+                telling.append(row)
+    take_claims(
+        [found[row.key - 1] for row in telling], telling, [keys[row.key - 1] for row in telling],
+        reader.keys, epoch=reader.epoch,
+    )  # fmt: skip
     for one in found:
         if not one.counts:
             for cell in one.cells.values():
                 one.counts[cell.segment.state] = one.counts.get(cell.segment.state, 0) + 1
         check_named(one)
     return found
+
+
+def take_claims(
+    found: Iterable[Found], rows: Sequence[Row], on: Sequence[Key], keys: TenantKeys, *, epoch: int
+) -> None:
+    """
+    Take in the claims of rows, each of what was found on its key.
+
+    Raises:
+        IntegrityFault: One is not what was written.
+    """
+    for one, row, claims in zip(found, rows, claims_in(rows, on, keys, epoch=epoch), strict=True):
+        setattr(one, row.kind, claims)
+        if row.kind == "own" and row.known_to > len(claims):
+            one.newest = row.known_to, row.known_from
 
 
 def check_named(found: Found) -> None:

@@ -19,13 +19,13 @@ from ledger._database import Database
 from ledger._decide import State
 from ledger._deciding import decide_alone
 from ledger._excerpt import NotSureError
-from ledger._found import Found, check_named
+from ledger._found import Found, check_named, take_claims
 from ledger._glance import glance, seen
 from ledger._ground import Ground, contracts_kept
 from ledger._identity import NO_MERGES
 from ledger._keys import TenantKeys
 from ledger._stated import order_of
-from ledger._told import Row, claims_in
+from ledger._told import Row
 from ledger._values import normal_form
 from ledger._world import Key
 
@@ -66,9 +66,9 @@ def _found(plain: Row, rows: Iterable[Row], keys: TenantKeys, view: View, key: K
     """Return what was read in the form that other keys are read in."""
     cell = cell_of(plain, None, key, keys, view.epoch)
     found = Found(cells={plain.part: cell}, counts={cell.segment.state: 1})
-    for row in rows:
-        if row.kind in {"own", "named"}:
-            setattr(found, row.kind, claims_in(row, key, keys, epoch=view.epoch))
+    telling = [row for row in rows if row.kind in {"own", "named"}]
+    count = len(telling)
+    take_claims([found] * count, telling, [key] * count, keys, epoch=view.epoch)
     check_named(found)
     return found
 

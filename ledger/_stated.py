@@ -47,6 +47,9 @@ def states_answer(found: Found, key: Key, view: View, ground: Ground) -> KeyReso
     first = _named(found)
     if first is None or not _is_by_itself(key, contract, ground.merges):
         return None
+    if found.newest is not None and contract.value_type != ValueType.ANY:
+        # What is of another type is reported, whenever it begins.
+        return None
     told, is_long = found.own.told, found.is_long
     if not _are_alike([*told, first] if is_long else told, key, contract):
         return None
@@ -59,10 +62,14 @@ def states_answer(found: Found, key: Key, view: View, ground: Ground) -> KeyReso
         carriers, superseded = _last_run(present, form, contract)
         if not carriers or carriers[0] is not first:
             return None
-    latest = max(carriers, key=order_of)
-    listed = sorted(carriers)[-LISTED_CLAIMS_MAX:]
-    if all(one is not first for one in listed):
-        listed = [first, *listed[1:]]
+    if len(carriers) == 1:
+        # Most values were said once.
+        latest, listed = first, carriers
+    else:
+        latest = max(carriers, key=order_of)
+        listed = sorted(carriers)[-LISTED_CLAIMS_MAX:]
+        if all(one is not first for one in listed):
+            listed = [first, *listed[1:]]
     resolution = Resolved(
         value=latest.value,
         form=form,
@@ -87,10 +94,10 @@ def _named(found: Found) -> Told | None:
     cell = found.cells.get(WHOLE)
     if cell is None or sum(found.counts.values()) != 1 or cell.segment.state != State.VALUE:
         return None
-    if found.acting or found.reach or len(cell.segment.claims) != 1:
+    if found.acting.told or found.reach.told or len(cell.segment.claims) != 1:
         return None
     claim_id = bytes.fromhex(cell.segment.claims[0])
-    here = found.own.told if not found.named else [*found.own.told, *found.named.told]
+    here = [*found.named.told, *found.own.told] if found.named.told else found.own.told
     # Nearly always one of the newest.
     return next((one for one in reversed(here) if one.claim_id == claim_id), None)
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import functools
 import hmac
+import operator
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import accumulate, chain
 from typing import Final, NamedTuple, TypeAlias, overload
 
 from contracts.claims import Claim
@@ -19,6 +21,13 @@ from ledger._claims import Told, claim_told, said_in, sealed_messages
 from ledger._keys import TenantKeys
 
 Key: TypeAlias = tuple[str, str]
+
+_COLUMNS: Final = tuple(
+    map(
+        operator.attrgetter,
+        ("claims", "positions", "ordinals", "commits", "event_ids", "stances", "bodies", "seals"),
+    )
+)
 
 # Of a tuple of as many: its own `_make` takes longer than all else that is made of a claim here.
 _TOLD: Final = functools.partial(tuple.__new__, Told)
@@ -99,33 +108,42 @@ NONE: Final = Claims((), epoch=0)
 """No claims."""
 
 
-def claims_in(row: Row, key: Key, keys: TenantKeys, *, epoch: int) -> Claims:
+def claims_in(rows: Sequence[Row], on: Sequence[Key], keys: TenantKeys, *, epoch: int) -> list[Claims]:
     """
-    Return the claims of a row that has each of their columns as an array.
+    Return the claims of rows that have each of their columns as an array.
+
+    All are taken together: to begin takes longer than the few claims of a row.
 
     Args:
-        row: `claims`, `positions` … `seals`; without `entities` and `relations` all are on the key.
-        key: Whose they are.
+        rows: `claims`, `positions` … `seals` of each; without `entities` and `relations` all are on its key.
+        on: The key of each.
         keys: The tenant's.
         epoch: Theirs.
 
     Raises:
         IntegrityFault: A column does not match the seal.
     """
-    count = len(row.claims)
-    entities, relations = row.entities or [key[0]] * count, row.relations or [key[1]] * count
+    counts = [len(row.claims) for row in rows]
+    entities, relations = [], []
+    for row, (entity, relation), count in zip(rows, on, counts, strict=True):
+        entities += row.entities or [entity] * count
+        relations += row.relations or [relation] * count
+    claim_ids, positions, ordinals, commits, event_ids, stances, bodies, seals = (
+        list(chain.from_iterable(map(column, rows))) for column in _COLUMNS
+    )
     messages = sealed_messages(
-        list(zip(entities, relations, row.stances, strict=True)),
-        (row.claims, row.positions, row.ordinals, row.commits, row.event_ids, row.bodies),
+        list(zip(entities, relations, stances, strict=True)),
+        (claim_ids, positions, ordinals, commits, event_ids, bodies),
         tenant=keys.tenant,
         epoch=epoch,
     )
-    same = list(map(hmac.compare_digest, keys.digests(messages), row.seals))
-    if len(row.seals) != count or not all(same):
+    same = list(map(hmac.compare_digest, keys.digests(messages), seals))
+    if len(seals) != len(claim_ids) or not all(same):
         wrong = same.index(False) if False in same else -1
-        raise IntegrityFault(what=f"the seal of claim {row.positions[wrong]}#{row.ordinals[wrong]}")
-    told = zip(
-        row.positions, row.ordinals, row.claims, row.commits, row.event_ids, entities, relations, row.stances,
-        said_in(row.bodies), strict=True,
-    )  # fmt: skip
-    return Claims(sorted(map(_TOLD, told)), epoch=epoch)
+        raise IntegrityFault(what=f"the seal of claim {positions[wrong]}#{ordinals[wrong]}")
+    columns = (positions, ordinals, claim_ids, commits, event_ids, entities, relations, stances)
+    told = list(map(_TOLD, zip(*columns, said_in(bodies), strict=True)))
+    ends = list(accumulate(counts))
+    return [
+        Claims(sorted(told[end - count : end]), epoch=epoch) for count, end in zip(counts, ends, strict=True)
+    ]

@@ -17,7 +17,7 @@ from contracts.claims import Claim, Position, Source, TargetRef, Validity, Valid
 from contracts.events import Stance
 from contracts.times import KnownAt
 from ledger._cells import cell_seal
-from ledger._claims import claim_id_of, row_of
+from ledger._claims import claim_id_of, row_of, state_start
 from ledger._decide import State
 from ledger._intervals import bound, lower, upper
 from ledger._keys import TenantKeys
@@ -36,7 +36,7 @@ STEP: Final = timedelta(minutes=1)
 YEAR: Final = timedelta(days=365)
 _CLAIM: Final = (
     "tenant", "epoch", "claim_id", "position", "ordinal", "commit", "event_id", "entity", "relation",
-    "stance", "body", "seal",
+    "stance", "body", "seal", "starts",
 )  # fmt: skip
 _BLANK: Final = b"\0" * 32
 
@@ -182,11 +182,14 @@ async def _write(at: Grounds, made: Made, keys: Sequence[Key], shape: Shape, siz
         at, "commit (tenant, commit, recorded_at, first_position, event_count, previous_hash, hash, tree)",
         ((made.tenant, one, recorded_at(one), one, 1, _BLANK, _BLANK, _BLANK) for one in commits),
     )  # fmt: skip
+    claims = (
+        _claim(made.keys, key, one * len(keys) + place + 1, shape.says(one, size), step=len(keys))
+        for one in range(size)
+        for place, key in enumerate(keys)
+    )
     rows = (
-        row_of(_claim(made.keys, key, one * len(keys) + place + 1, shape.says(one, size), step=len(keys)),
-               tenant=made.tenant, keys=made.keys)
-        for one in range(size) for place, key in enumerate(keys)
-    )  # fmt: skip
+        row_of(claim, tenant=made.tenant, keys=made.keys) | {"starts": state_start(claim)} for claim in claims
+    )
     await _copy(at, f"claim ({', '.join(_CLAIM)})", (tuple(row[name] for name in _CLAIM) for row in rows))
     cursor = await at.plain.execute("SELECT coalesce(max(line), 0) FROM line")
     [last] = await cursor.fetchone() or [0]

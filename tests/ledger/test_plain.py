@@ -23,6 +23,7 @@ from ledger._answers import answer_of
 from ledger._claims import micros
 from ledger._court import court_of
 from ledger._plain import read_plain
+from ledger._world import Reader
 from ledger.erase import erase
 from ledger.write import fold
 from tests.ledger.folded import Ledger
@@ -370,3 +371,28 @@ async def test_a_connection_that_was_cut_is_not_given_out_again(db, say, in_one_
     [[other]] = await db.rows("SELECT pg_backend_pid()", {})
 
     assert other != process
+
+
+@pytest.mark.parametrize("listed", [1, limits.LISTED_CLAIMS_MAX])
+async def test_no_state_is_read_that_begins_after_the_instant(db, say, in_one_call, monkeypatch, listed):
+    for module in (_found, _plain):
+        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", listed)
+    receipt = await say("Lyon")
+    await say("Oslo", valid={"since": "2031-01-01"})
+    await in_one_call()
+    brought = []
+    monkeypatch.setattr(_plain, "check_named", brought.append)
+
+    found, was_plain = await in_one_call()
+    async with db.snapshot("acme") as conn:
+        keys = await log.tenant_keys(db, "acme", conn)
+        reader = Reader(conn=conn, keys=keys, epoch=1, cut=receipt.commit + 1)
+        _, [begun] = await _found.found_on(reader, [KEY], at=found.view.valid_at, whole=False)
+        _, [whole] = await _found.found_on(reader, [KEY], at=found.view.valid_at)
+
+    assert (was_plain, found.resolution.value, found.truncated) == (True, "Lyon", listed == 1)
+    for one in (*brought, begun):
+        assert [told.value for told in one.claims] == ["Lyon"]
+        assert (one.newest, one.own_from) == ((2, 1), 2 if listed == 1 else 0)
+    assert ([told.value for told in whole.own], whole.newest) == (["Lyon", "Oslo"], None)
+    assert len(brought) == 1

@@ -136,7 +136,7 @@ async def test_request_of_a_pinned_view_names_its_generation(tell, db):
 async def test_a_changed_row_of_the_first_of_many_keys_is_refused_and_nothing_is_left_under_way(
     tell, owner_engine, monkeypatch
 ):
-    monkeypatch.setattr(_found, "KEYS_AT_ONCE", 1)
+    monkeypatch.setattr(_found, "KEYS_FIRST", 1)
     await tell(since("Lyon", day(1)), since("Oslo", day(1), entity="bob"))
     view = await tell.view()
     async with owner_engine.begin() as conn:

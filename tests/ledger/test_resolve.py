@@ -372,8 +372,9 @@ async def test_a_key_is_one_call_however_many_claims_it_has(db, say, monkeypatch
     assert (short, await calls()) == (1, 1)
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 4])
-async def test_many_keys_are_answered_in_the_order_asked(db, say, monkeypatch, at_once):
+@pytest.mark.parametrize(("first", "at_once"), [(1, 1), (1, 2), (2, 2), (4, 4)])
+async def test_many_keys_are_answered_in_the_order_asked(db, say, monkeypatch, first, at_once):
+    monkeypatch.setattr(_found, "KEYS_FIRST", first)
     monkeypatch.setattr(_found, "KEYS_AT_ONCE", at_once)
     await say("ann", "Lyon")
     await say("ann", "Rex", key=("ann", "pet_name"))

@@ -81,19 +81,43 @@ BEGIN
 END
 $function$;
 
--- The newest claims on a key up to a position, a column an array. In SQL: it becomes a part of what calls it.
+-- Those of some relations whose contract takes values of one type alone: a claim of another is reported
+-- whenever it begins, so of their keys every claim is read.
+CREATE FUNCTION echoplane_typed(
+    p_tenant text, p_epoch integer, p_cut bigint, p_relations text[]
+) RETURNS text[]
+LANGUAGE sql STABLE
+AS $function$
+    SELECT ARRAY(
+        SELECT r.relation FROM relation AS r
+        WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.commit <= p_cut AND r.relation = ANY (p_relations)
+            AND convert_from(r.contract, 'UTF8') NOT LIKE '%"value_type":"any"%'
+    )
+$function$;
+
+-- The newest claims on a key up to a position, a column an array; of states those alone that begin up to an
+-- instant, in microseconds, where one is given. `amount` is how many there are, given or not, and
+-- (`position`, `ordinal`) where the oldest of all is. In SQL: it becomes a part of what calls it.
 CREATE FUNCTION echoplane_newest(
-    p_tenant text, p_epoch integer, p_entity text, p_relation text, p_last bigint, p_most integer
+    p_tenant text, p_epoch integer, p_entity text, p_relation text, p_last bigint, p_most integer, p_until bigint
 ) RETURNS TABLE (
-    amount bigint, claims bytea[], positions bigint[], ordinals integer[], commits bigint[], event_ids text[],
-    stances text[], bodies bytea[], seals bytea[]
+    amount bigint, "position" bigint, ordinal integer, claims bytea[], positions bigint[], ordinals integer[],
+    commits bigint[], event_ids text[], stances text[], bodies bytea[], seals bytea[]
 )
 LANGUAGE sql STABLE
 AS $function$
-    SELECT count(*), array_agg(c.claim_id), array_agg(c.position), array_agg(c.ordinal), array_agg(c.commit),
-        array_agg(c.event_id), array_agg(c.stance), array_agg(c.body), array_agg(c.seal)
+    SELECT count(*), min(c.position), (array_agg(c.ordinal))[count(*)],
+        coalesce(array_agg(c.claim_id) FILTER (WHERE c.has_begun), '{}'),
+        coalesce(array_agg(c.position) FILTER (WHERE c.has_begun), '{}'),
+        coalesce(array_agg(c.ordinal) FILTER (WHERE c.has_begun), '{}'),
+        coalesce(array_agg(c.commit) FILTER (WHERE c.has_begun), '{}'),
+        coalesce(array_agg(c.event_id) FILTER (WHERE c.has_begun), '{}'),
+        coalesce(array_agg(c.stance) FILTER (WHERE c.has_begun), '{}'),
+        coalesce(array_agg(c.body) FILTER (WHERE c.has_begun), '{}'),
+        coalesce(array_agg(c.seal) FILTER (WHERE c.has_begun), '{}')
     FROM (
-        SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.stance, c.body, c.seal
+        SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.stance, c.body, c.seal,
+            (c.starts > p_until) IS NOT TRUE AS has_begun
         FROM claim AS c
         WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p_entity AND c.relation = p_relation
             AND c.position <= p_last
@@ -106,7 +130,9 @@ $function$;
 --           (`amount`), and whether anything was erased that left a tombstone (`known_to`)
 --   count   how many lines of a key are in a state there, of a key with more than `p_cells` lines there
 --   cell    what a line has there; at most `p_cells` a key, those with a value before the others
---   own     the newest claims on the key up to the cut, one more than `p_claims` if there are more
+--   own     the newest claims on the key up to the cut, one more than `p_claims` if there are more; how many
+--           (`known_to`), and where the oldest is (`known_from`). Unless all are wanted, of a key that has a
+--           value of any type and on which states alone were said none comes that begins after the instant
 --   acting  where there are more: older ones that act on others, so many that with its own there is
 --           one more than `p_claims`, if there are more
 --   reach   the newest that act on it from elsewhere, likewise
@@ -115,7 +141,7 @@ $function$;
 -- their ids, or those that a cell names. Without an instant there are no cells.
 CREATE FUNCTION echoplane_found(
     p_tenant text, p_epoch integer, p_cut bigint, p_at timestamptz, p_entities text[], p_relations text[],
-    p_cells integer, p_claims integer
+    p_cells integer, p_claims integer, p_whole boolean
 ) RETURNS TABLE (
     kind text, key bigint, part text, valid_from timestamptz, valid_to timestamptz, known_from bigint,
     known_to bigint, state text, seal bytea, amount bigint, claims bytea[], positions bigint[],
@@ -132,15 +158,20 @@ DECLARE
                       WHERE c.tenant = p_tenant AND c.commit = p_cut);
     v_nodes bigint[] := echoplane_nodes(p_cut, v_folded);
     v_stand record := echoplane_stand(p_tenant, p_epoch, p_cut, v_last);
+    v_until bigint := CASE WHEN NOT p_whole THEN extract(epoch FROM p_at) * 1000000 END;
+    v_typed text[] := CASE WHEN NOT p_whole THEN echoplane_typed(p_tenant, p_epoch, p_cut, p_relations) END;
 BEGIN
     RETURN QUERY
     WITH wanted AS MATERIALIZED (
         SELECT u.n, u.entity, u.relation
         FROM unnest(p_entities, p_relations) WITH ORDINALITY AS u (entity, relation, n)
     ), found AS MATERIALIZED (
-        SELECT w.n, l.part, c.valid, c.known, c.state, c.claims, c.seal, count(*) OVER (PARTITION BY w.n) AS lines
+        SELECT w.n, l.part, c.valid, c.known, c.state, c.claims, c.seal,
+            count(*) OVER (PARTITION BY w.n) AS lines,
+            CASE WHEN l.part = '' AND c.state = 'value' AND convert_from(l.tail, 'UTF8') LIKE '%,true]'
+                AND w.relation <> ALL (v_typed) THEN v_until END AS until
         FROM wanted AS w CROSS JOIN LATERAL (
-            SELECT l.line, l.part FROM line AS l
+            SELECT l.line, l.part, l.tail FROM line AS l
             WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
                 AND l.relation = w.relation AND p_at IS NOT NULL
             OFFSET 0
@@ -157,15 +188,15 @@ BEGIN
     ), shown AS MATERIALIZED (
         SELECT f.* FROM found AS f WHERE f.lines <= p_cells
         UNION ALL
-        SELECT f.n, f.part, f.valid, f.known, f.state, f.claims, f.seal, f.lines FROM (
+        SELECT f.n, f.part, f.valid, f.known, f.state, f.claims, f.seal, f.lines, f.until FROM (
             SELECT f.*, row_number() OVER (
                 PARTITION BY f.n ORDER BY f.state IN ('value', 'conflict') DESC, f.part
             ) AS place FROM found AS f WHERE f.lines > p_cells
         ) AS f WHERE f.place <= p_cells
     ), own AS MATERIALIZED (
         SELECT w.n, w.entity, w.relation, c.*
-        FROM wanted AS w
-            CROSS JOIN LATERAL echoplane_newest(p_tenant, p_epoch, w.entity, w.relation, v_last, p_claims + 1) AS c
+        FROM wanted AS w LEFT JOIN found AS f ON f.n = w.n AND f.until IS NOT NULL CROSS JOIN LATERAL
+            echoplane_newest(p_tenant, p_epoch, w.entity, w.relation, v_last, p_claims + 1, f.until) AS c
         WHERE c.amount > 0
     ), more AS MATERIALIZED (
         SELECT 'acting' AS kind, o.n, c.claim_id
@@ -173,7 +204,7 @@ BEGIN
             SELECT c.claim_id FROM claim AS c
             WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = o.entity
                 AND c.relation = o.relation
-                AND (c.position, c.ordinal) < (o.positions[o.amount], o.ordinals[o.amount])
+                AND (c.position, c.ordinal) < (o.position, o.ordinal)
                 AND c.stance IN ('correct', 'retract', 'settle', 'dispute')
             ORDER BY c.position DESC, c.ordinal DESC LIMIT greatest(p_claims + 1 - (
                 SELECT count(*) FROM unnest(o.stances) AS u (stance)
@@ -207,7 +238,7 @@ BEGIN
         f.seal, NULL, f.claims, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM shown AS f
     UNION ALL
-    SELECT 'own', o.n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, o.amount, o.claims, o.positions, o.ordinals,
+    SELECT 'own', o.n, NULL, NULL, NULL, o.position, o.amount, NULL, NULL, NULL, o.claims, o.positions, o.ordinals,
         o.commits, o.event_ids, NULL, NULL, o.stances, o.bodies, o.seals
     FROM own AS o
     UNION ALL
@@ -227,7 +258,9 @@ $function$;
 --   view   the `epoch` and its `state`; `known_from` its newest commit, `known_to` the cut, `valid_from` what
 --          "now" is, `seal` a digest of the contracts there. None of no tenant
 --   plain  what such a key has at the instant
---   own    the newest claims on such a key up to the cut, one more than `p_claims` if there are more
+--   own    the newest claims on such a key up to the cut, one more than `p_claims` if there are more, without
+--          those that begin after the instant where values are of any type; how many (`known_to`), and where
+--          the oldest is (`known_from`)
 --   named  the first claim that it has there, where it is not among those
 -- What is not given is the newest. Of an epoch that is not there, or not so far, there is the view alone.
 -- Step by step: to make one statement of it ready for a single key takes longer than all that it finds.
@@ -254,6 +287,7 @@ DECLARE
     v_nodes bigint[];
     v_line bigint;
     v_first bytea;
+    v_until bigint;
 BEGIN
     PERFORM set_config('echoplane.tenant', p_tenant, true);
     SELECT h.recorded_at, e.epoch, e.commit, e.state INTO valid_from, epoch, v_folded, state
@@ -317,10 +351,16 @@ BEGIN
     END IF;
     v_first := claims[1];
     RETURN NEXT;
-    SELECT 'own', c.claims, c.positions, c.ordinals, c.commits, c.event_ids, c.stances, c.bodies, c.seals
-    INTO kind, claims, positions, ordinals, commits, event_ids, stances, bodies, seals
-    FROM echoplane_newest(p_tenant, p_epoch, p_entity, p_relation, v_last, p_claims + 1) AS c;
-    IF claims IS NOT NULL THEN
+    IF echoplane_typed(p_tenant, p_epoch, v_cut, ARRAY[p_relation]) = '{}' THEN
+        v_until := extract(epoch FROM v_at) * 1000000;
+    END IF;
+    SELECT 'own', c.position, c.amount, c.claims, c.positions, c.ordinals, c.commits, c.event_ids, c.stances,
+        c.bodies, c.seals
+    INTO kind, known_from, known_to, claims, positions, ordinals, commits, event_ids, stances, bodies, seals
+    FROM echoplane_newest(
+        p_tenant, p_epoch, p_entity, p_relation, v_last, p_claims + 1, v_until
+    ) AS c;
+    IF known_to > 0 THEN
         RETURN NEXT;
         IF v_first <> ALL (claims) THEN
             RETURN QUERY SELECT 'named', NULL::bigint, NULL::text, NULL::timestamptz, NULL::timestamptz,
@@ -334,6 +374,8 @@ END
 $function$;
 
 REVOKE ALL ON FUNCTION
-    echoplane_nodes, echoplane_stand, echoplane_newest, echoplane_found, echoplane_read FROM PUBLIC;
+    echoplane_nodes, echoplane_stand, echoplane_typed, echoplane_newest, echoplane_found, echoplane_read
+    FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    echoplane_nodes, echoplane_stand, echoplane_newest, echoplane_found, echoplane_read TO echoplane_plane;
+    echoplane_nodes, echoplane_stand, echoplane_typed, echoplane_newest, echoplane_found, echoplane_read
+    TO echoplane_plane;
