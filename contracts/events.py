@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -20,15 +19,12 @@ from pydantic_core import PydanticCustomError
 from contracts import limits
 from contracts.errors import BadRequest
 from contracts.identity import IDENTITY
-from contracts.names import Name, Text, is_name, storable
+from contracts.names import Name, Text, Word, is_name, storable
 from contracts.times import KnownAt, Precision, Term, instant_term, parse_interval, parse_term
 
 
-class Kind(StrEnum):
+class Kind(Word):
     """What an event is. The last three come through commands of their own, not through `emit`."""
-
-    # As the text that it equals; the library's own is of its name, and asked for six times an event.
-    __hash__ = str.__hash__
 
     TURN = "turn"
     OBSERVATION = "observation"
@@ -47,10 +43,8 @@ COMMAND_KINDS = frozenset({Kind.RELATION, Kind.DECISION, Kind.ERASURE})
 """Kinds that `emit` refuses."""
 
 
-class Stance(StrEnum):
+class Stance(Word):
     """What a claim does to what was said before."""
-
-    __hash__ = str.__hash__
 
     ASSERT = "assert"
     CORRECT = "correct"

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from enum import StrEnum
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
 from contracts import limits
+
+
+class Word(StrEnum):
+    """One of a few words, hashed as the text that it equals: the library hashes its name, and slowly."""
+
+    __hash__ = str.__hash__
+
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 

@@ -23,7 +23,8 @@ def spent(pids: Iterable[int]) -> float:
     """Return the seconds that processes and all below them have used so far, the ended ones too."""
     processes = [psutil.Process(pid) for pid in pids]
     below = [child for process in processes for child in process.children(recursive=True)]
-    return sum(sum(one.cpu_times()[:4]) for one in [*processes, *below] if one.is_running())
+    # Each once: a server may be below the process that is measured beside it.
+    return sum(sum(one.cpu_times()[:4]) for one in {*processes, *below} if one.is_running())
 
 
 def used_by_an_idle_plane(seconds: float) -> dict[str, Used]:
