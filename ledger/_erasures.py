@@ -27,7 +27,6 @@ from ledger._read import read_events_by_id
 from ledger._tenants import PLANE
 from ledger._tombstones import veiled
 
-"""Of every erasure event; nobody else's events are of kind `erasure`, whatever their stream is called."""
 _VERSION: Final = 1
 _EVENT_ID: Final = re.compile(r"ev_[0-9a-hjkmnp-tv-z]{26}")
 _ERASED_ON: Final = sa.text(

@@ -19,7 +19,7 @@ from contracts.times import format_instant
 from realize._arithmetic import elapsed
 from realize._asking import AGE
 from realize._days import Days, days_of
-from realize._found import Derivation, Derived, Found, number_in, says, standing_of, unclear
+from realize._found import Derivation, Derived, Found, missing, number_in, says, standing_of, unclear
 from realize._task import Task
 
 _INSTANT: Final = timedelta(microseconds=1)
@@ -57,6 +57,10 @@ def first_told(task: Task, found: Sequence[Found]) -> Derivation:
     if first is None or not now or first.known_from < min(piece.known_from for piece in now):
         # It was so before, ended, and is so again: which of the two is meant cannot be told.
         raise unclear("several_times")
+    erased = [piece for piece in one.history.rectangles if piece.state == "erased"]
+    if any(piece.known_from <= first.known_from for piece in erased):
+        # What was told before may have been the same.
+        raise missing("erased")
     return Derived(value=format_instant(first.known_from_at), groups=(first.claims,))
 
 

@@ -7,8 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from contracts.erasures import ErasureRequest
+from contracts.grants import LOCAL_GRANT
 from contracts.trails import Question
 from contracts.views import ViewRequest
+from ledger.erase import erase
+from projection import RuleProjector
 
 AT = ViewRequest(
     valid_at=datetime(2026, 1, 15, 12, tzinfo=UTC), known_at=None, generation=None, min_commit=None
@@ -137,3 +141,10 @@ async def test_first_told_is_of_the_record_s_own_clock(plane, remember, turn):
 
     assert answer.status == "answered"
     assert datetime.fromisoformat(answer.value) == datetime.fromisoformat(receipts[0].recorded_at)
+
+    erased = ErasureRequest(subject=None, event_ids=(receipts[0].event_ids[0],))
+    await erase(plane.database, "home", RuleProjector(), erased, grant=LOCAL_GRANT)
+    after = (await plane.path.ask("home", question, AT, wait_ms=0)).answer
+
+    # Whether what is gone said the same, nobody can tell; so it is not said that it was first heard later.
+    assert (after.status, after.value) == ("insufficient_evidence", None)
