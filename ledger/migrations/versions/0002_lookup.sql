@@ -86,13 +86,15 @@ $function$;
 CREATE FUNCTION echoplane_typed(
     p_tenant text, p_epoch integer, p_cut bigint, p_relations text[]
 ) RETURNS text[]
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $function$
-    SELECT ARRAY(
+BEGIN
+    RETURN ARRAY(
         SELECT r.relation FROM relation AS r
         WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.commit <= p_cut AND r.relation = ANY (p_relations)
             AND convert_from(r.contract, 'UTF8') NOT LIKE '%"value_type":"any"%'
-    )
+    );
+END
 $function$;
 
 -- The newest claims on a key up to a position, a column an array; of states those alone that begin up to an
