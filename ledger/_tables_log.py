@@ -97,7 +97,7 @@ event_key = sa.Table(
     # The event's data key, wrapped by the tenant's key. Losing this row erases the payload.
     sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "event_id"),
-    # That its event is there is asked once a statement, by a trigger.
+    # That its event is there is asked once a statement, by a trigger; not of an append, which makes both.
 )
 
 # One row a tenant while it has commits that are not folded: the relay's work list. The fold that
