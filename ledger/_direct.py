@@ -53,18 +53,23 @@ class Connection(psycopg.AsyncConnection[Any]):
             return given
         if state != Wait.R or timeout is not None:
             return await super().wait(_resumed(gen, state), interval, timeout)
-        taking = _Taking(gen, self.pgconn.socket)
+        loop, fd = asyncio.get_running_loop(), self.pgconn.socket
+        ended: asyncio.Future[StopIteration | Wait] = loop.create_future()
+        loop.add_reader(fd, _take, gen, ended, loop, fd)
         try:
-            await taking.ended
+            found = await ended
         except asyncio.CancelledError:
-            taking.stop()
+            if ended.cancelled():
+                loop.remove_reader(fd)
+            elif ended.exception() is None and not isinstance(found := ended.result(), StopIteration):
+                state = found
             if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
-                await self._give_up(gen, taking.state)
+                await self._give_up(gen, state)
             raise
-        if taking.done is None:
-            return await super().wait(_resumed(gen, taking.state), interval)
-        taken: Given = taking.done.value
-        return taken
+        if isinstance(found, StopIteration):
+            taken: Given = found.value
+            return taken
+        return await super().wait(_resumed(gen, found), interval)
 
     async def _give_up(self, gen: PQGen[Any], state: Wait) -> None:
         """End what the server is at: a connection in the middle of something serves nobody."""
@@ -79,44 +84,31 @@ class Connection(psycopg.AsyncConnection[Any]):
                 raise
 
 
-class _Taking:
+def _take(
+    gen: PQGen[Any], ended: asyncio.Future[StopIteration | Wait], loop: asyncio.AbstractEventLoop, fd: int
+) -> None:
     """
-    Takes in what comes for a generator that reads, until it is done or has something to send.
+    Take in what has come, until the generator is done or has something to send.
 
     A statement that is sent after the answer to another, as the first of a transaction is, may leave
     in many pieces. The socket is watched no longer than that: the driver closes it where it breaks,
     and its number is then another's.
     """
-
-    __slots__ = ("_fd", "_gen", "_loop", "done", "ended", "state")
-
-    def __init__(self, gen: PQGen[Any], fd: int) -> None:
-        self._gen, self._fd, self._loop = gen, fd, asyncio.get_running_loop()
-        self.state = Wait.R
-        self.done: StopIteration | None = None
-        self.ended: asyncio.Future[None] = self._loop.create_future()
-        self._loop.add_reader(fd, self._take)
-
-    def stop(self) -> None:
-        """Watch the socket no longer, unless that has ended."""
-        if not self.ended.done() or self.ended.cancelled():
-            self._loop.remove_reader(self._fd)
-
-    def _take(self) -> None:
-        if self.ended.done():
+    if ended.done():
+        return
+    found: StopIteration | Wait
+    try:
+        found = gen.send(Ready.R)
+        if found == Wait.R:
             return
-        try:
-            self.state = self._gen.send(Ready.R)
-            if self.state == Wait.R:
-                return
-        except StopIteration as done:
-            self.done = done
-        except Exception as error:  # noqa: BLE001 — whoever waits is told
-            self._loop.remove_reader(self._fd)
-            self.ended.set_exception(error)
-            return
-        self._loop.remove_reader(self._fd)
-        self.ended.set_result(None)
+    except StopIteration as done:
+        found = done
+    except Exception as error:  # noqa: BLE001 — whoever waits is told
+        loop.remove_reader(fd)
+        ended.set_exception(error)
+        return
+    loop.remove_reader(fd)
+    ended.set_result(found)
 
 
 def _resumed(gen: PQGen[Given], state: Wait) -> PQGen[Given]:

@@ -6,7 +6,6 @@ import asyncio
 
 import psycopg
 import pytest
-from psycopg.pq import TransactionStatus
 
 from contracts.errors import Unavailable
 from ledger import _direct
@@ -103,9 +102,15 @@ async def test_what_comes_in_many_pieces_or_leaves_in_many_is_whole(direct):
 
 
 async def test_a_connection_whose_read_was_cancelled_serves_the_next_one(database):
-    async with await Connection.connect(database.plane.replace("+psycopg", ""), autocommit=True) as made:
+    conninfo = database.plane.replace("+psycopg", "")
+    async with (
+        await Connection.connect(conninfo, autocommit=True) as made,
+        await Connection.connect(conninfo, autocommit=True) as other,
+    ):
         reading = asyncio.create_task(made.execute("SELECT pg_sleep(60)"))
-        while made.pgconn.transaction_status != TransactionStatus.ACTIVE:
+        # A server that has not begun yet overlooks that it is to end it.
+        asleep = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
+        while not await (await other.execute(asleep, [made.info.backend_pid])).fetchall():
             await asyncio.sleep(0)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
