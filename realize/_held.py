@@ -94,7 +94,7 @@ def _age_since(found: Found, on: Days) -> Derivation:
     standing = standing_of(found)
     told = max(standing.claims, key=lambda claim: claim.position)
     number, start = number_in(found, standing.value), told.validity.start
-    if number.denominator != 1 or found.resolution.contract.unit not in {None, "year", "years"}:
+    if number.denominator != 1 or number < 0 or found.resolution.contract.unit not in {None, "year", "years"}:
         raise unclear("not_a_number")
     if start is None or told.validity.earliest != start or on.first < start.date():
         raise unclear("time_or_scope_not_resolved")

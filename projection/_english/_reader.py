@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from contracts.events import Stance
 from projection._english._adjuncts import skip_leading
 from projection._english._clauses import Clause, is_bare, split_clauses
 from projection._english._dates import Dated
@@ -68,7 +67,7 @@ class _Context:
 class EnglishReader:
     """English, by rules. Pure; see `docs/projection.md` for what is read and what is refused."""
 
-    name = "english-3"
+    name = "english-4"
 
     def read(self, text: str, speaker: Speaker) -> Sequence[Finding]:
         """Return what the text asserts or ends, in reading order; never raises."""
@@ -96,15 +95,26 @@ def _overlaps(spans: list[tuple[int, int]], sentence: Sentence) -> bool:
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
-    """Drop a finding that the same text states twice."""
-    seen: set[tuple[str, str, str | None, Stance]] = set()
+    """
+    Drop a finding that the same text states twice.
+
+    What is said again after something else of the same subject is news: she is back, or the mug is.
+    """
+    said: dict[tuple[str, str], list[Finding]] = {}
     kept = []
     for finding in findings:
-        key = (finding.entity, finding.relation, finding.value, finding.stance)
-        if key not in seen:
-            seen.add(key)
-            kept.append(finding)
+        since = said.setdefault((finding.entity, finding.relation), [])
+        if any(_says_the_same(finding, other) for other in since):
+            continue
+        if any(other.value != finding.value or other.stance != finding.stance for other in since):
+            since.clear()
+        since.append(finding)
+        kept.append(finding)
     return kept
+
+
+def _says_the_same(one: Finding, other: Finding) -> bool:
+    return (one.value, one.stance, one.valid) == (other.value, other.stance, other.valid)
 
 
 def _read_sentence(text: str, sentence: Sentence, words: str, speaker: Speaker) -> list[Finding]:

@@ -215,6 +215,19 @@ def test_a_plan_leaves_what_is_said_beside_it():
     assert read("I live in Graz and would love to see Rome.") == [("me", "lives_in", "Graz", "assert")]
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("I live in Rome. I really live in Rome.", ["Rome"]),
+        ("I live in Rome. I work at Acme. I live in Rome.", ["Rome", "Acme"]),
+        ("I live in Rome. I live in Oslo. I live in Rome.", ["Rome", "Oslo", "Rome"]),
+        ("I lived in Rome from 2010 to 2012. I lived in Rome from 2014 to 2016.", ["Rome", "Rome"]),
+    ],
+)
+def test_a_text_says_once_what_it_says_twice_but_what_it_comes_back_to_again(text, values):
+    assert [value for _, _, value, _ in read(text)] == values
+
+
 def test_a_subject_is_carried_over_to_a_verb_without_one():
     assert read("Ana lives in Graz and works at Acme.") == [
         ("Ana", "lives_in", "Graz", "assert"),
