@@ -6,12 +6,14 @@ that moved, scopes that leaked, and what a thousand events cost. Through the HTT
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import psutil
 import psycopg
 import pytest
 
+from ledger._direct import _Held
 from ledger.write import fold
 from projection import RuleProjector
 from tests.acceptance.conftest import caller, token_of
@@ -151,35 +153,36 @@ class Appends:
         self.rows: list[int] = []
         self.is_cutting = False
         self._superuser = superuser
-        self._execute = execute = psycopg.AsyncCursor.execute
+        rows = _Held.rows
 
-        async def executing(cursor: Any, query: Any, *arguments: Any, **more: Any) -> Any:
-            if "echoplane_append(" not in str(query):
-                return await execute(cursor, query, *arguments, **more)
-            before = await self._rows_read(cursor)
+        async def counted(held: _Held, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
+            if "echoplane_append(" not in statement:
+                return await rows(held, statement, parameters)
+            before = await self._rows_read(held.driver)
             if self.is_cutting:
-                self._cut(cursor.connection.info.backend_pid)
-            done = await execute(cursor, query, *arguments, **more)
-            self.rows.append(await self._rows_read(cursor) - before)
-            return done
+                self._cut(held.driver.info.backend_pid)
+            found = await rows(held, statement, parameters)
+            self.rows.append(await self._rows_read(held.driver) - before)
+            return found
 
-        monkeypatch.setattr(psycopg.AsyncCursor, "execute", executing)
+        monkeypatch.setattr(_Held, "rows", counted)
 
     def _cut(self, backend: int) -> None:
         self.is_cutting = False
         with psycopg.connect(self._superuser, autocommit=True) as above:
             above.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
 
-    async def _rows_read(self, cursor: Any) -> int:
+    @staticmethod
+    async def _rows_read(driver: psycopg.AsyncConnection[Any]) -> int:
         """Return how many rows were read by now by all whose numbers have been handed in, this one's too."""
-        own = cursor.connection.cursor()
-        await self._execute(own, "SELECT pg_stat_force_next_flush()")
-        await self._execute(
-            own,
+        await driver.execute("SELECT pg_stat_force_next_flush()")
+        found = await driver.execute(
             "SELECT coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0)::bigint"
-            " FROM pg_stat_user_tables",
+            " FROM pg_stat_user_tables"
         )
-        return int((await own.fetchone())[0])
+        row = await found.fetchone()
+        assert row is not None
+        return int(row[0])
 
 
 async def test_an_append_reads_no_more_of_a_long_log_and_leaves_an_exact_prefix_where_it_is_cut_off(

@@ -25,6 +25,7 @@ from redis.asyncio import Redis
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from ledger import log
+from ledger._direct import _Held
 from projection import RuleProjector, run_projection
 
 CRASHED: Final = 99
@@ -122,6 +123,7 @@ def _wrap(job: Job) -> None:
 
     wrapped(psycopg.AsyncCursor, "execute", lambda query, *_: _words(query))
     wrapped(psycopg.AsyncCursor, "executemany", lambda query, *_: _words(query))
+    wrapped(_Held, "rows", lambda statement, *_: _words(statement))
     wrapped(psycopg.AsyncConnection, "commit", lambda *_: "COMMIT")
     wrapped(Redis, "execute_command", lambda name, *_: str(name))
 
