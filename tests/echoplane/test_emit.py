@@ -142,9 +142,7 @@ async def test_a_file_that_was_cut_off_says_what_was_acknowledged_and_how_to_go_
         "line": acknowledged + 1, "written": acknowledged, "commit": acknowledged,
     }  # fmt: skip
     said = capsys.readouterr().err
-    assert (
-        f"{acknowledged} events were acknowledged, up to commit {acknowledged}, and of others" in said
-    )
+    assert f"{acknowledged} events were acknowledged, up to commit {acknowledged}, and of others" in said
     assert "Emit the same file again" in said
 
 
