@@ -123,7 +123,9 @@ class IdempotencyConflict(Incorrect):
     code = "incorrect.idempotency_conflict"
 
     def __init__(self, *, idempotency_key: str) -> None:
-        super().__init__("this idempotency key was used for other content")
+        super().__init__(
+            "this idempotency key, or the source event id that stands for one, was used for other content"
+        )
         self.idempotency_key = idempotency_key
 
 
@@ -195,7 +197,8 @@ class TenantTaken(Incorrect):
 
     def __init__(self) -> None:
         super().__init__(
-            "the name is a tenant's here, or was one's that was deleted: choose another, or another plane"
+            "the name is a tenant's here, or was one's that was deleted: choose another, or, for an export,"
+            " another plane"
         )
 
 
