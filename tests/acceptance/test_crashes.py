@@ -42,17 +42,23 @@ PROJECTED = ("cell", "line", "reach", "claim", "relation", "dead_letter")
 
 
 class HttpImport(threading.Thread):
-    """Posts events one by one, each again until it is acknowledged, as a careful client does."""
+    """
+    Posts events one by one, each again until it is acknowledged, as a careful client does.
+
+    It goes no further than it is let, so that what is killed is killed in the middle on any machine.
+    """
 
     def __init__(self, plane: RunningPlane, tenant: str, events: list[dict[str, Any]]) -> None:
         super().__init__(name=f"import-{tenant}", daemon=True)
         self.plane, self.tenant, self.events = plane, tenant, events
-        self.acknowledged = self.failures = 0
+        self.acknowledged = self.failures = self.let = 0
         self.refused: str | None = None
 
     def run(self) -> None:
         with self.plane.http() as client:
             for event in self.events:
+                while self.acknowledged >= self.let:
+                    time.sleep(0.002)
                 deadline = time.monotonic() + PATIENCE_SECONDS
                 while not self._post(client, event):
                     if self.refused or time.monotonic() > deadline:
@@ -104,6 +110,7 @@ def disturbed_imports(plane: RunningPlane, folder: Path, events: list[dict[str, 
     total = len(events)
 
     def posted(share: float) -> None:
+        posting.let = int((share + 0.2) * total)
         wait_until(
             lambda: posting.acknowledged >= share * total or not posting.is_alive(),
             what=f"{share:.0%} are posted", pause_seconds=0.002,
@@ -126,6 +133,7 @@ def disturbed_imports(plane: RunningPlane, folder: Path, events: list[dict[str, 
     posted(0.6)
     failures = posting.failures
     plane.kill(Role.API)
+    posting.let = total
     wait_until(lambda: posting.failures > failures, what="a client notices that the API is gone")
 
     assert resumed.wait(timeout=PATIENCE_SECONDS) == 0, (folder / "resumed.jsonl").read_text()
