@@ -21,7 +21,9 @@ from tests.acceptance.file_search import ALIAS, PERSON, STEMS, WORDS, Search
 from tests.acceptance.planes import RunningPlane, make_plane, own_plane, wait_until, write_lines
 
 TENANT: Final = "home"
-SCRUB_SECONDS: Final = 120.0
+SCRUB_SECONDS: Final = 400.0
+
+pytestmark = pytest.mark.timeout(900)
 
 USER: Final = {"id": PERSON, "class": "user"}
 SAID: Final[tuple[dict[str, Any], ...]] = (
