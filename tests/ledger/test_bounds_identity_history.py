@@ -107,7 +107,7 @@ def entry(number, rank, actor, relation, *, replaces_any):
         claim=claim, entity=PAIR, relation="same_as", actor_id=actor, stated_class="user",
         source_class="user", rank=rank, replaces_any=replaces_any, place=(number, 0), is_end=False,
         value=relation, normal=relation, lineage=frozenset({relation}), kind=ValidityKind.SPAN, start=NEVER,
-        end=FOREVER, earliest=NEVER, occurrence=None, withdrawn=EMPTY, erased_in=None,
+        end=FOREVER, earliest=NEVER, occurrence=None, withdrawn=EMPTY, erased_in=None, inherits_from=None,
     )  # fmt: skip
 
 
