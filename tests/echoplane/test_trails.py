@@ -107,4 +107,6 @@ def test_a_threshold_that_cannot_be_read_is_refused(tmp_path, capsys, require):
 
 def test_a_bundle_that_is_none_fails_its_check(tmp_path, capsys):
     assert execute(["audit", "verify", str(tmp_path), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["problems"] == ["manifest: cannot be read"]
+    assert json.loads(capsys.readouterr().out)["problems"] == [
+        "no bundle: it has no manifest.json; name a folder that a finished run left behind"
+    ]
