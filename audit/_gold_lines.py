@@ -64,7 +64,8 @@ def gold_lines(data_set: DataSet, path: Path, *, answers: bool = False) -> list[
                 f"h{number}s{session}"
                 for session in sorted({history.turns[turn].session for turn in one.turns})
             ),
-            answer=words_digest(one.answer) if answers and one.answer is not None else None,
+            # By a set that says nothing, nothing is right: not even an answer without words.
+            answer=words_digest(one.answer) if answers and one.answer else None,
         )
         for number, (history, asked) in enumerate(zip(histories, gold, strict=True))
         for place, one in enumerate(asked)

@@ -43,7 +43,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Final, Self
 
-PORT_MAX: Final = 65_535
+_PORT_LAST: Final = 65_535
 
 
 class EchoplaneError(Exception):
@@ -227,7 +227,7 @@ class AddressTaken(Incorrect):
     code = "incorrect.address_taken"
 
     def __init__(self, *, host: str, port: int, holder: str | None) -> None:
-        other = port + 1 if port < PORT_MAX else port - 1
+        other = port + 1 if port < _PORT_LAST else port - 1
         super().__init__(
             f"{host} port {port} is taken by {holder or 'a process of another account'}: end it, or choose "
             f"another port, such as `ECHOPLANE_HTTP_PORT={other} echoplane up`"

@@ -160,6 +160,7 @@ class ValidDraft(_Border):
         if len(given) > 1:
             # Who reads an event sees every field; emitted again, it is the same content.
             is_interval = self.since is None and self.at is None
+            # In place: what was given is what is written, and what a digest is of.
             given &= {"from_", "to"} if is_interval else {name for name, value in self if value is not None}
         span = given & {"from_", "to"}
         forms = [bool(span), self.since is not None, self.at is not None]

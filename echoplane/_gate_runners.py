@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -20,11 +21,10 @@ from echoplane._session import with_plane
 from echoplane._settings import Settings
 from echoplane._state import Role
 from echoplane._wiring import Plane
+from realize import NOTHING_FOUND
 
 ANSWER_TOKENS: Final = 16_384
 """Of the context that a typed answer stands on: every line that it needs fits."""
-NOTHING_FOUND: Final = "nothing_found"
-"""Why an answer says nothing though it claims to understand nothing either."""
 SIZE: Final = "size"
 """In a gate's configuration: how many events are drawn."""
 _QUESTIONS: Final = tuple(f"h0q{number}" for number in range(len(INVARIANTS)))
@@ -46,8 +46,8 @@ def runner_named(name: str, *, settings: Settings | None, say: Say) -> GateRunne
     raise BadRequest(field="--runner", reason="is retrieval, typed-answers or ledger-invariants")
 
 
-class _Retrieval:
-    """Public histories through the real plane, as `eval` runs them."""
+class _OverPlane:
+    """What is run over a plane of its own, with the model that discovery has there."""
 
     def __init__(self, settings: Settings | None, say: Say) -> None:
         self._settings, self._say = settings, say
@@ -55,8 +55,18 @@ class _Retrieval:
     def models(self) -> tuple[ModelDigest, ...]:
         return models()
 
-    async def predict(self, gate: Gate, data: Path | None, recorder: BundleRecorder) -> Values:
+    @asynccontextmanager
+    async def _plane(self) -> AsyncIterator[Plane]:
         assert self._settings is not None
+        async with with_plane(self._settings, Role.WORKER, Role.DISCOVERY) as plane:
+            await plane.wait_discovery()
+            yield plane
+
+
+class _Retrieval(_OverPlane):
+    """Public histories through the real plane, as `eval` runs them."""
+
+    async def predict(self, gate: Gate, data: Path | None, recorder: BundleRecorder) -> Values:
         data_set, path = _set_of(gate, data)
         wanted = Wanted(
             data_set=data_set,
@@ -69,15 +79,14 @@ class _Retrieval:
             contexts_of_all=False,
             contexts=None,
         )
-        async with with_plane(self._settings, Role.WORKER, Role.DISCOVERY) as plane:
-            await plane.wait_discovery()
+        async with self._plane() as plane:
             return await predict(plane, wanted, data_set.read(path), recorder, say=self._say)
 
     def gold(self, gate: Gate, data: Path | None) -> Iterable[GoldLine]:
         return gold_lines(*_set_of(gate, data))
 
 
-class _TypedAnswers:
+class _TypedAnswers(_OverPlane):
     """
     Public questions answered by the plane from resolved state, without a reader.
 
@@ -85,19 +94,11 @@ class _TypedAnswers:
     evidence alone, or nothing found, claims nothing.
     """
 
-    def __init__(self, settings: Settings | None, say: Say) -> None:
-        self._settings, self._say = settings, say
-
-    def models(self) -> tuple[ModelDigest, ...]:
-        return models()
-
     async def predict(self, gate: Gate, data: Path | None, recorder: BundleRecorder) -> Values:
-        assert self._settings is not None
         data_set, path = _set_of(gate, data)
         (arm,) = gate.run.arms
         unfolded = 0
-        async with with_plane(self._settings, Role.WORKER, Role.DISCOVERY) as plane:
-            await plane.wait_discovery()
+        async with self._plane() as plane:
             for number, history in enumerate(data_set.read(path)):
                 told = await tell(plane, history, set_name=data_set.name)
                 unfolded += told.unfolded

@@ -26,6 +26,8 @@ Given = TypeVar("Given")
 
 IDLE_SECONDS_MAX: Final = 1.0
 """After so long a connection that was not in use is asked whether it still stands."""
+PLANS_MAX: Final = 100
+"""Statements that one connection keeps ready, as many as the driver itself does."""
 _INTERVAL_SECONDS: Final = 0.1
 _CANCEL_SECONDS: Final = 5.0
 _NAME: Final = re.compile(r"%\((\w+)\)s")
@@ -168,6 +170,11 @@ class _Held:
             plan.rows.set_pgresult(None)
 
     async def _planned(self, text: str, types: Sequence[int]) -> _Plan:
+        if len(self._plans) >= PLANS_MAX:
+            # There are far fewer, but for kinds of values that nobody thought of.
+            self._plans.clear()
+            self.driver.pgconn.send_query_params(b"DEALLOCATE ALL", None)
+            await self._result()
         # Whoever is cancelled here leaves a name that the server has and nobody knows.
         self._named += 1
         name = b"echoplane_%d" % self._named

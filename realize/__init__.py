@@ -12,10 +12,12 @@ from realize._found import Derivation, Derived, Found
 from realize._reader import ABSTENTION, PROMPT_DIGEST, read_answer, read_rendered, reader_prompt
 from realize._realize import realize
 from realize._select import named_pairs
+from realize._show import NOTHING_FOUND
 from realize._task import THROUGH_TIME, Task, read_task
 
 __all__ = [
     "ABSTENTION",
+    "NOTHING_FOUND",
     "PROMPT_DIGEST",
     "THROUGH_TIME",
     "Derivation",

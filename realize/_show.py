@@ -8,7 +8,7 @@ no line in the context, or a closure that was required did not fit, nothing is s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from contracts.answers import Answer, AnswerStatus
 from contracts.claims import Claim
@@ -18,6 +18,9 @@ from contracts.resolutions import Conflict
 from contracts.trails import Question
 from contracts.values import with_unit
 from realize._found import Derivation, Derived, Withheld
+
+NOTHING_FOUND: Final = "nothing_found"
+"""Why an answer says nothing where there was nothing to show: nobody claims to have understood more."""
 
 
 def show(
@@ -78,7 +81,7 @@ def disclosed(
 def evidence(pack: ContextPack, reason: str) -> Answer:
     """Hand out all lines, and no value."""
     if not pack.lines:
-        return insufficient("nothing_found")
+        return insufficient(NOTHING_FOUND)
     lines = tuple(line.line_id for line in pack.lines)
     return Answer(status=AnswerStatus.EVIDENCE, value=None, cites=lines, reason=reason)
 

@@ -6,6 +6,7 @@ import pytest
 
 from audit import DATA_SETS, BundleRecorder, data_digests, gold_lines
 from tests.audit.bundles import ENVIRONMENT, FORMULAS, Ticking, predict, run_of
+from tests.audit.gates import Gates
 
 
 class SmallBeam:
@@ -56,3 +57,8 @@ class SmallBeam:
 @pytest.fixture
 def small_beam(tmp_path):
     return SmallBeam(tmp_path / "beam")
+
+
+@pytest.fixture
+def gates(tmp_path, small_beam):
+    return Gates(tmp_path / "repository", small_beam)

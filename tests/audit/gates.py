@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import json
 
-from audit import GatePlace, GateRegister, code_now, data_digests, gold_lines, register_gate
+from audit import (
+    GatePlace,
+    GateRegister,
+    check_gate,
+    code_now,
+    data_digests,
+    gold_lines,
+    register_gate,
+    run_gate,
+)
 from contracts.artifacts import NOT_OBSERVABLE, ModelDigest
 from contracts.gates import Gate
 from tests.audit.bundles import ENVIRONMENT, Ticking, prediction_of, rank_of, run_of
@@ -109,3 +118,11 @@ class Gates:
         gate = self.write(name, **changes)
         register_gate(self.place, gate)
         return gate
+
+
+async def run(gates, name="small"):
+    return await run_gate(gates.place, name, gates.runner, data=gates.beam.path)
+
+
+def checked(gates, name="small"):
+    return check_gate(gates.place.register, name, out=gates.place.out).problems

@@ -8,28 +8,15 @@ import shutil
 
 import pytest
 
-from audit import check_gate, content_digests, register_gate, run_gate
+from audit import content_digests, register_gate, run_gate
 from contracts.artifacts import ModelDigest
 from contracts.errors import BadRequest, RunRefused
 from contracts.gates import EntryKind
-from tests.audit.gates import Gates
-
-
-@pytest.fixture
-def gates(tmp_path, small_beam):
-    return Gates(tmp_path / "repository", small_beam)
-
-
-async def run(gates, name="small"):
-    return await run_gate(gates.place, name, gates.runner, data=gates.beam.path)
+from tests.audit.gates import checked, run
 
 
 def kinds(gates, name="small"):
     return [entry.kind.value for entry in gates.place.register.of(name)]
-
-
-def checked(gates, name="small"):
-    return check_gate(gates.place.register, name, out=gates.place.out).problems
 
 
 async def refused(gates, reason, name="small"):

@@ -14,27 +14,14 @@ import threading
 
 import pytest
 
-from audit import GateRegister, check_gate, register_gate, run_gate
+from audit import GateRegister, register_gate
 from audit._bundle_files import address_of, canonical
 from audit._gate_register import _digest
 from audit._gates import outcome_of
 from contracts.artifacts import NOT_OBSERVABLE, Row
 from contracts.errors import RunRefused
 from contracts.gates import FIRST, EntryKind, Outcome
-from tests.audit.gates import Gates
-
-
-@pytest.fixture
-def gates(tmp_path, small_beam):
-    return Gates(tmp_path / "repository", small_beam)
-
-
-async def run(gates, name="small"):
-    return await run_gate(gates.place, name, gates.runner, data=gates.beam.path)
-
-
-def checked(gates, name="small"):
-    return check_gate(gates.place.register, name, out=gates.place.out).problems
+from tests.audit.gates import Gates, checked, run
 
 
 def forge(gates, change, *, relink=True, renumber=True):

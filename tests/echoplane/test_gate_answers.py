@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from audit import BundleRecorder, DataSet, check_bundle, gold_lines, measure, words_digest
+from audit._scoring import score_answer
+from contracts.artifacts import Prediction
 from contracts.errors import Unavailable
 from echoplane._evaluating import tell
 from echoplane._evaluation import data_set_named
@@ -64,6 +67,25 @@ def test_a_runner_of_answers_reads_gold_with_the_digests_of_answers():
     assert [line.answer is None for line in lines] == [False, False, False, False, True]
     assert lines[2].answer == words_digest("900")
     assert all(line.answer is None for line in gold_lines(LOCOMO, OWN))
+
+
+def test_by_a_set_that_says_nothing_nothing_is_right(tmp_path):
+    [sample] = json.loads(OWN.read_text())
+    sample["qa"][2]["answer"] = ""
+    path = tmp_path / "silent.json"
+    path.write_text(json.dumps([sample]))
+
+    line = gold_lines(LOCOMO, path, answers=True)[2]
+
+    assert line.answer is None
+    assert score_answer(_answering(line.question, words_digest([])), line) == {"correct": 0}
+
+
+def _answering(question, response):
+    return Prediction(
+        question=question, history="h0", arm="echoplane", budget=None, ranked=(), sessions=(), scores=(),
+        response=response, failure=None,
+    )  # fmt: skip
 
 
 class _Of:

@@ -147,3 +147,13 @@ async def test_who_is_cancelled_while_a_statement_is_made_ready_leaves_the_conne
         await direct.rows("SELECT 1", {})
 
     assert await direct.rows("SELECT 2, pg_backend_pid()", {}) == [(2, first)]
+
+
+async def test_no_more_statements_are_kept_ready_than_the_bound(direct, monkeypatch):
+    monkeypatch.setattr(_direct, "PLANS_MAX", 3)
+
+    found = [await direct.rows(f"SELECT {number}", {}) for number in [*range(8), 0]]
+
+    assert found == [[(number,)] for number in [*range(8), 0]]
+    [[kept]] = await direct.rows("SELECT count(*) FROM pg_prepared_statements", {})
+    assert kept <= 3
