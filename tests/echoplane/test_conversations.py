@@ -150,3 +150,21 @@ async def test_first_told_is_of_the_record_s_own_clock(plane, remember, turn):
 
     # Whether what is gone said the same, nobody can tell; so it is not said that it was first heard later.
     assert (after.status, after.value) == ("insufficient_evidence", None)
+
+
+async def test_first_told_is_the_first_also_of_what_was_told_otherwise_in_between(plane, remember, turn):
+    receipts = await remember(
+        "home",
+        *(
+            turn("News.", at="2025-01-01T00:00:00Z", claims=[
+                claim("Ann", "lives_in", home, valid={"since": "2024-01-01T00:00:00Z"})
+            ])
+            for home in ("Ghent", "Lyon", "Ghent")
+        ),
+    )  # fmt: skip
+
+    question = replace(ASKED, text="When did you first hear that Ann lives in Ghent?")
+    answer = (await plane.path.ask("home", question, AT, wait_ms=0)).answer
+
+    assert answer.status == "answered"
+    assert datetime.fromisoformat(answer.value) == datetime.fromisoformat(receipts[0].recorded_at)

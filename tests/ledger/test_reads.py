@@ -152,3 +152,20 @@ async def test_a_changed_row_of_the_first_of_many_keys_is_refused_and_nothing_is
 
     [answer] = await tell.read(read)
     assert answer.resolution.value == "Oslo"
+
+
+@pytest.mark.parametrize("listed", [1, 32])
+async def test_a_claim_that_is_gone_is_missed_by_the_cell_that_names_it(
+    tell, owner_engine, monkeypatch, listed
+):
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", listed)
+    await tell(since("Lyon", day(1)))
+    await tell(since("Oslo", day(5)))
+    await tell(since("Bern", day(9)))
+    view = await tell.view()
+    async with owner_engine.begin() as conn:
+        await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
+        assert (await conn.execute(sa.text("DELETE FROM claim WHERE position = 3"))).rowcount == 1
+
+    with pytest.raises(IntegrityFault, match="names a claim that is not there"):
+        await tell.read(reads.resolve, view, "ann", "home")
