@@ -162,7 +162,7 @@ async def test_a_claim_that_is_gone_is_missed_by_the_cell_that_names_it(
     await tell(since("Lyon", day(1)))
     await tell(since("Oslo", day(5)))
     await tell(since("Bern", day(9)))
-    view = await tell.view()
+    view = await tell.view(valid_at=day(10))
     async with owner_engine.begin() as conn:
         await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
         assert (await conn.execute(sa.text("DELETE FROM claim WHERE position = 3"))).rowcount == 1
