@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -267,6 +268,19 @@ async def test_nobody_deletes_rows_of_a_tenant_that_has_not_ended(plane_db, data
                 (psycopg.errors.IntegrityConstraintViolation, psycopg.errors.InsufficientPrivilege)
             ):
                 conn.execute(statement)
+
+
+async def test_who_restores_cannot_leave_out_what_is_asked_of_keys(database):
+    """An append need not ask whose its keys are, and says so by a setting that anybody can make."""
+    key = json.dumps([{"event_id": "ev_none", "wrapped_key": "\\x01"}])
+
+    with psycopg.connect(database.backfill.replace("+psycopg", "")) as conn:
+        conn.execute("SELECT echoplane_restore_tenant('moved', '', now(), '')")
+        conn.execute("SET echoplane.appending = 'on'")
+        with pytest.raises(psycopg.errors.ForeignKeyViolation):
+            conn.execute(
+                "SELECT echoplane_restore_rows('moved', 'event_key', '{event_id,wrapped_key}', %s)", [key]
+            )
 
 
 async def test_tenants_are_listed_a_page_at_a_time_with_what_became_of_them(plane_db):

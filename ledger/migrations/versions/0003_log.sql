@@ -95,7 +95,8 @@ BEGIN
     RETURN NULL;
 END
 $function$;
--- An append makes both from one array, and need not ask: nobody else but the owner may insert a key.
+-- An append makes both from one array, and need not ask. Nobody else may insert a key but the owner, and who
+-- restores a tenant, by a function that takes the setting back.
 CREATE TRIGGER key_comes_from_event AFTER INSERT ON event_key REFERENCING NEW TABLE AS fresh
 FOR EACH STATEMENT WHEN (current_setting('echoplane.appending', true) IS DISTINCT FROM 'on')
 EXECUTE FUNCTION echoplane_keys_are_of_events();

@@ -249,6 +249,7 @@ END
 $function$;
 
 -- Fills one table of a tenant that this very transaction made. Rows are JSON objects without the tenant.
+-- Of its keys it is asked whose they are, whatever whoever restores has set.
 CREATE FUNCTION echoplane_restore_rows(p_tenant text, p_table text, p_columns text[], p_rows json)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
@@ -265,6 +266,7 @@ BEGIN
         RAISE insufficient_privilege USING
             MESSAGE = 'only members of echoplane_backfill may restore a tenant, in the transaction that makes it';
     END IF;
+    PERFORM set_config('echoplane.appending', 'off', true);
     IF p_table = 'cell' THEN
         -- Lines have other numbers here: a cell is on the line of its key.
         INSERT INTO cell (tenant, line, valid, known, state, claims, seal)
