@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from contracts.answers import Answer
 from contracts.claims import Claim
@@ -19,6 +19,8 @@ from contracts.ports import Digests
 from contracts.relations import RelationContract, ValueType
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from packing._canonical import canonical
+
+_OF_A_CLAIM: Final = tuple(field.name for field in fields(Claim) if field.name not in {"claim_id", "epoch"})
 
 
 def event_ids(resolutions: Sequence[KeyResolution]) -> tuple[str, ...]:
@@ -152,5 +154,4 @@ def _latest(claims: Sequence[Claim]) -> Claim:
 
 def _claim(claim: Claim) -> dict[str, object]:
     """Everything that was stored of a claim, save what only its epoch gave it."""
-    names = (field.name for field in fields(claim) if field.name not in {"claim_id", "epoch"})
-    return {name: getattr(claim, name) for name in names}
+    return {name: getattr(claim, name) for name in _OF_A_CLAIM}
