@@ -35,6 +35,7 @@ __all__ = [
     "proposals",
     "qa",
     "read_wire",
+    "records",
     "relation_wire",
     "relations",
     "reports",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from contracts.events import ClaimDraft, Stance
+from contracts.records import record
 from contracts.times import KnownAt
 
 SELF: Final = "self"
@@ -26,7 +26,7 @@ class ValidityKind(StrEnum):
     AT = "at"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Validity:
     """
     When a claim holds. UTC, half-open, None is an open bound.
@@ -44,7 +44,7 @@ class Validity:
     timeless: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Source:
     """Who says so: the original actor and the class it was granted."""
 
@@ -52,15 +52,14 @@ class Source:
     actor_class: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Position:
+class Position(NamedTuple):
     """Total order of claims: the event's position in the log, then the claim's ordinal in it."""
 
     event: int
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Span:
     """Characters `[start, end)` of the event's text, in code points."""
 
@@ -68,7 +67,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProjectedClaim:
     """
     What a projector read out of one event: a draft as if it had been emitted, and where it stands.
@@ -83,7 +82,7 @@ class ProjectedClaim:
     spans: tuple[Span, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TargetRef:
     """A target with its event resolved to an id of the log (None: the source's own on the key)."""
 
@@ -98,7 +97,7 @@ class TargetRef:
     has_interval: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Claim:
     """
     One claim of one epoch, as stored.

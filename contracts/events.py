@@ -20,6 +20,7 @@ from contracts import limits
 from contracts.errors import BadRequest
 from contracts.identity import IDENTITY
 from contracts.names import Name, Text, Word, is_name, storable
+from contracts.records import record
 from contracts.times import KnownAt, Precision, Term, instant_term, parse_interval, parse_term
 
 
@@ -86,8 +87,6 @@ def _json_value(value: object) -> object:
 
 
 def _check_json(value: object, *, depth: int) -> None:
-    if depth > limits.VALUE_DEPTH_MAX:
-        raise ValueError(f"nested deeper than {limits.VALUE_DEPTH_MAX}")
     match value:
         case None | bool() | int():
             return
@@ -96,6 +95,8 @@ def _check_json(value: object, *, depth: int) -> None:
                 raise ValueError("not a finite number")
         case str():
             storable(value)
+        case list() | dict() if depth == limits.VALUE_DEPTH_MAX:
+            raise ValueError(f"nested deeper than {limits.VALUE_DEPTH_MAX}")
         case list():
             for item in value:
                 _check_json(item, depth=depth + 1)
@@ -344,7 +345,7 @@ def _numbered(path: str, targets: Iterable[TargetDraft]) -> list[tuple[str, Targ
     return [(f"{path}[{number}]", target) for number, target in enumerate(targets)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Event:
     """
     An event of the log: its draft, and what the log added. `position` is 1-based and gapless.
@@ -363,7 +364,7 @@ class Event:
     draft: EventDraft
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ErasedEvent:
     """
     An event whose payload was erased: where it stands in the log, and nothing of what it said.

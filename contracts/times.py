@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
 from typing import Final, NewType
 
 from contracts.errors import BadRequest
+from contracts.records import record
 
 ValidAt = NewType("ValidAt", datetime)
 """When something held in the world. UTC."""
@@ -57,7 +57,9 @@ _STEPS: Final = {
 }
 
 # As most clocks say it: written already as `format_instant` writes it, but for the name of its offset.
-_PLAIN: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:Z|\+00:00)")
+_PLAIN: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2})(?:Z|\+00:00)"
+)
 _TERM: Final = re.compile(
     r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
     r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
@@ -66,7 +68,7 @@ _TERM: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Term:
     """
     A point in time as a source stated it.
@@ -115,6 +117,9 @@ def parse_term(wording: str, *, field: str, offset_minutes: int | None = None) -
     Raises:
         BadRequest: Not a time, an instant without an offset, or outside years 1 to 9998.
     """
+    plain = _plain_term(wording)
+    if plain is not None:
+        return plain
     match = _TERM.fullmatch(wording.strip())
     if match is None:
         raise BadRequest(field=field, reason="not an ISO 8601 instant or calendar term")
@@ -143,6 +148,26 @@ def parse_term(wording: str, *, field: str, offset_minutes: int | None = None) -
         precision=precision,
         offset_minutes=minutes,
         offset_stated=offset is not None,
+        wording=wording,
+    )
+
+
+def _plain_term(wording: str) -> Term | None:
+    """Return a second in UTC, as most clocks say it and soon read; None for all else."""
+    if _PLAIN.fullmatch(wording) is None:
+        return None
+    try:
+        first = datetime.fromisoformat(wording)
+    except ValueError:
+        return None
+    if first.year > YEAR_MAX:
+        return None
+    return Term(
+        first=first,
+        after=first + _STEPS[Precision.SECOND],
+        precision=Precision.SECOND,
+        offset_minutes=0,
+        offset_stated=True,
         wording=wording,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
@@ -194,7 +194,7 @@ class Burial:
         ]
         targets, inputs = len(claim.targets), len(claim.targets) + len(claim.inputs)
         stone = Tombstone(
-            **{name: getattr(claim, name) for name in Claim.__slots__}
+            **{field.name: getattr(claim, field.name) for field in fields(Claim)}
             | {
                 "entity": subject if is_hidden and claim.entity else claim.entity,
                 "relation": relation,

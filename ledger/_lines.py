@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from contracts.records import record
 from ledger._chains import Coverage
 from ledger._decide import State
 from ledger._intervals import Intervals, difference, interval
@@ -18,7 +19,7 @@ from ledger._tails import Tail
 from ledger._timeline import Segment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Cell:
     """A rectangle: a segment known from one commit until another (None while it is open)."""
 

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from contracts.claims import Claim, TargetRef
 from contracts.identity import IDENTITY
+from contracts.records import record
 from ledger._keys import TenantKeys
 
 VEIL: Final = " "
@@ -58,7 +59,7 @@ class Moved:
     said_at: tuple[Spot, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Tombstone(Claim):
     """
     An erased claim. `erased_in` is the commit that erased it: nothing said from then on shares its value.
