@@ -16,8 +16,8 @@ from contracts.errors import IntegrityFault
 from ledger import _tables
 from ledger._arrays import moments, numbers
 from ledger._intervals import FOREVER, lower, upper
-from ledger._keys import TenantKeys
-from ledger._lines import Cell
+from ledger._keys import TenantKeys, framed
+from ledger._lines import Cell, Line
 from ledger._timeline import Segment
 from ledger._world import Key
 
@@ -301,10 +301,29 @@ def cell_of(row: Any, cell_id: int | None, key: Key, keys: TenantKeys, epoch: in
 
 def cell_seal(keys: TenantKeys, epoch: int, key: Key, part: str, cell: Cell) -> bytes:
     """Return the seal over a cell and the line that it is on; `part` as it is stored."""
+    [seal] = keys.seals(_tables.cell.name, [_framed_line(key, part) + _framed_cell(epoch, cell)])
+    return seal
+
+
+def cell_seals(keys: TenantKeys, epoch: int, cells: Iterable[tuple[Line, Cell]]) -> list[bytes]:
+    """Return the seals of cells, as `cell_seal` does; those of one line stand together."""
+    on, name = None, b""
+    rows: list[bytes] = []
+    for line, cell in cells:
+        if line is not on:
+            on, name = line, _framed_line((line.entity, line.relation), line.part)
+        rows.append(name + _framed_cell(epoch, cell))
+    return keys.seals(_tables.cell.name, rows)
+
+
+def _framed_line(key: Key, part: str) -> bytes:
+    return framed(key[0].encode(), key[1].encode(), part.encode())
+
+
+def _framed_cell(epoch: int, cell: Cell) -> bytes:
     segment = cell.segment
     bounds = f"{epoch} {segment.start} {segment.end} {cell.known_from} {cell.known_to} {segment.state}"
-    names = (*key, part, bounds, *segment.claims)
-    return keys.seal(_tables.cell.name, *map(str.encode, names))
+    return framed(bounds.encode(), *map(str.encode, segment.claims))
 
 
 def stored_part(part: str, keys: TenantKeys) -> str:

@@ -13,7 +13,7 @@ import hmac
 import json
 import operator
 from binascii import hexlify
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -25,6 +25,7 @@ from contracts.errors import IntegrityFault
 from contracts.events import Stance
 from contracts.times import KnownAt
 from ledger import _tables
+from ledger._keys import TenantKeys
 
 UNSTATED: Final = Validity(kind=ValidityKind.SINCE, start=None, end=None, earliest=None, timeless=True)
 """The validity of a correction that gives none and so inherits its target's. A stated `since` has a start."""
@@ -101,13 +102,13 @@ def instant_of(value: int) -> datetime:
 
 def claim_id_of(keys: Digester, *, tenant: str, event_id: str, ordinal: int, epoch: int) -> str:
     """Return the claim's id as hex: the same event folded twice in one epoch makes the same row."""
-    return claim_ids(keys, tenant=tenant, event_id=event_id, epoch=epoch)(ordinal)
+    return keys.digest(canonical(["claim", tenant, event_id, epoch]) + b"%d" % ordinal).hex()
 
 
-def claim_ids(keys: Digester, *, tenant: str, event_id: str, epoch: int) -> Callable[[int], str]:
-    """Return what gives the ids of an event's claims, by their ordinals."""
-    event = canonical(["claim", tenant, event_id, epoch])
-    return lambda ordinal: keys.digest(event + b"%d" % ordinal).hex()
+def claim_ids(keys: TenantKeys, ordinals: Iterable[int], *, event_id: str, epoch: int) -> list[str]:
+    """Return the ids of an event's claims with these ordinals, as `claim_id_of` does of one."""
+    event = canonical(["claim", keys.tenant, event_id, epoch])
+    return [digest.hex() for digest in keys.digests([event + b"%d" % ordinal for ordinal in ordinals])]
 
 
 def state_start(claim: Claim) -> int | None:
@@ -286,19 +287,48 @@ async def read_claims(
 
 def body_of(claim: Claim) -> bytes:
     """Return what a claim says, as a row carries it."""
+    [body] = bodies_of([claim])
+    return body
+
+
+def bodies_of(claims: Iterable[Claim]) -> list[bytes]:
+    """Return what claims say, as their rows carry it; what those of one event share is written once."""
     # A list and no names: nine tenths of all claims would carry more names than content. Joined by hand, as
     # `canonical` writes it: most of it is numbers, and what a claim seldom has.
-    validity, source, winner = claim.validity, claim.source, claim.winner
+    bodies: list[bytes] = []
+    shared, like = "", None
+    for claim in claims:
+        if (
+            like is None
+            or claim.event_id != like.event_id
+            or claim.source is not like.source
+            or claim.validity is not like.validity
+        ):
+            shared, like = _when_and_who(claim), claim
+        bodies.append(f"[{_ENCODE(claim.value)},{shared},{_seldom(claim)}]".encode("ascii"))
+    return bodies
+
+
+def _when_and_who(claim: Claim) -> str:
+    validity, source = claim.validity, claim.source
     return (
-        f'[{_ENCODE(claim.value)},["{validity.kind.value}",{_written(validity.start)},{_written(validity.end)},'
+        f'["{validity.kind}",{_written(validity.start)},{_written(validity.end)},'
         f"{_written(validity.earliest)},{'true' if validity.timeless else 'false'}],"
         f"[{_ENCODE(source.actor_id)},{_ENCODE(source.actor_class)}],"
-        f"{micros(claim.recorded_at)},{_written(claim.observed_at)},"
+        f"{micros(claim.recorded_at)},{_written(claim.observed_at)}"
+    )
+
+
+def _seldom(claim: Claim) -> str:
+    winner = claim.winner
+    if winner is None and claim.occurrence_id is None and not (claim.spans or claim.targets or claim.inputs):
+        return "[],null,[],null,[]"
+    return (
         f"{_ENCODE([[span.start, span.end] for span in claim.spans]) if claim.spans else '[]'},"
         f"{'null' if claim.occurrence_id is None else _ENCODE(claim.occurrence_id)},"
         f"{_targets_written(claim.targets)},{'null' if winner is None else _ENCODE(_target_form(winner))},"
-        f"{_targets_written(claim.inputs)}]"
-    ).encode("ascii")
+        f"{_targets_written(claim.inputs)}"
+    )
 
 
 def _written(instant: datetime | None) -> str | int:

@@ -80,10 +80,14 @@ class _Mac:
 
     def digests(self, parts: Iterable[bytes]) -> list[bytes]:
         """Return the digest of each part, as `digest` of it alone."""
+        return self.framed_digests([_length(len(part)) + part for part in parts])
+
+    def framed_digests(self, texts: Iterable[bytes]) -> list[bytes]:
+        """Return the digest of each text that parts were framed to, as `digest` of those parts."""
         begin, found = self._begun.copy, []
-        for part in parts:
+        for text in texts:
             begun = begin()
-            begun.update(_length(len(part)) + part)
+            begun.update(text)
             found.append(begun.finalize())
         return found
 
@@ -177,6 +181,11 @@ class TenantKeys:
     def seal(self, table: str, *columns: bytes) -> bytes:
         """Return the seal (32 bytes) of a row: a keyed digest of all its other columns, in order."""
         return self._digests.digest(b"seal", table.encode(), *columns)
+
+    def seals(self, table: str, rows: Iterable[bytes]) -> list[bytes]:
+        """Return the seal of each row, as `seal` does; given are its columns framed."""
+        first = framed(b"seal", table.encode())
+        return self._digests.framed_digests([first + row for row in rows])
 
     def new_key(self, key_id: str, *, randomness: Randomness) -> tuple[EventKey, bytes]:
         """Make the data key of `key_id`, and the same wrapped, for its table."""

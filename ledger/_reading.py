@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from contracts.claims import (
     Claim,
@@ -12,7 +14,6 @@ from contracts.claims import (
     Span,
     TargetRef,
     Validity,
-    ValidityKind,
 )
 from contracts.errors import BadRequest
 from contracts.events import AIMED, Event, Stance, TargetDraft, ValidDraft
@@ -35,12 +36,15 @@ def claims_in(
     Raises:
         BadRequest: The projector gave what no claim can be.
     """
+    projected = projector.project(event)
+    ordinals = [item.ordinal for item in projected]
+    ids = claim_ids(keys, ordinals, event_id=event.event_id, epoch=epoch)
     return claims_of(
         event,
-        projector.project(event),
+        projected,
         epoch=epoch,
         contracts=contracts,
-        claim_id=claim_ids(keys, tenant=keys.tenant, event_id=event.event_id, epoch=epoch),
+        claim_id=dict(zip(ordinals, ids, strict=True)).__getitem__,
         # An event that was read back names its targets by event.
         event_id_of=lambda _: None,
     )
@@ -69,28 +73,23 @@ def claims_of(
     Raises:
         BadRequest: An interval is empty or inverted, or an ordinal occurs twice.
     """
-    ordered = sorted(projected, key=lambda item: item.ordinal)
+    ordered = sorted(projected, key=_ordinal)
     if len({item.ordinal for item in ordered}) < len(ordered):
         raise BadRequest(field="claims", reason="the projector gave two claims one ordinal")
     reading = _Reading(
         event=event, epoch=epoch, contracts=contracts, claim_id=claim_id, event_id_of=event_id_of
     )
-    return [reading.claim(item) for item in ordered if not _is_misread(item, contracts)]
+    return [reading.claim(item) for item in ordered if not (item.spans and _is_misread(item, contracts))]
 
 
 def _is_misread(item: ProjectedClaim, contracts: Contracts) -> bool:
     """
-    Return whether words were taken for a value that their relation does not take.
+    Return whether words of a text were taken for a value that their relation does not take.
 
     Nobody claimed that; a structured claim, which somebody did, stays and is reported.
     """
     relation, value = item.draft.relation, item.draft.value
-    return (
-        bool(item.spans)
-        and relation is not None
-        and value is not None
-        and not takes(value, contracts.of(relation))
-    )
+    return relation is not None and value is not None and not takes(value, contracts.of(relation))
 
 
 class _Reading:
@@ -113,11 +112,14 @@ class _Reading:
         actor = event.draft.actor
         self._source = Source(actor_id=actor.id, actor_class=actor.class_)
         self._observed_at = None if event.observed is None else event.observed.first
-        self._validity_unsaid: dict[tuple[Stance, ValidityKind], Validity] = {}
+        self._occurrence_id = event.draft.occurrence_id
+        # By stance and relation: of an event nearly all claims are of one.
+        self._validity_unsaid: dict[tuple[Stance, str], Validity] = {}
 
     def claim(self, item: ProjectedClaim) -> Claim:
         event, draft, stance = self._event, item.draft, item.stance
         relation = draft.relation or NO_KEY
+        validity = None if draft.valid is not None else self._validity_unsaid.get((stance, relation))
         targets: Sequence[TargetDraft] = ()
         winner: TargetDraft | None = None
         if stance in AIMED:
@@ -131,36 +133,34 @@ class _Reading:
             relation=relation,
             value=_value(draft.value, relation),
             stance=stance,
-            validity=self._validity(draft.valid, stance, self._contracts.of(relation).validity),
+            validity=self._validity(draft.valid, stance, relation) if validity is None else validity,
             source=self._source,
-            position=Position(event=event.position, ordinal=item.ordinal),
+            position=Position(event.position, item.ordinal),
             commit=event.commit,
             event_id=event.event_id,
             recorded_at=event.recorded_at,
             observed_at=self._observed_at,
             spans=item.spans,
-            occurrence_id=draft.occurrence_id or event.draft.occurrence_id,
-            targets=self._references(targets),
+            occurrence_id=draft.occurrence_id or self._occurrence_id,
+            targets=self._references(targets) if targets else (),
             winner=None if winner is None else _reference(winner, event, self._event_id_of),
-            inputs=self._references(draft.inputs),
+            inputs=self._references(draft.inputs) if draft.inputs else (),
         )
 
-    def _validity(self, valid: ValidDraft | None, stance: Stance, kind: ValidityKind) -> Validity:
-        known = None if valid is not None else self._validity_unsaid.get((stance, kind))
-        if known is not None:
-            return known
-        event = self._event
+    def _validity(self, valid: ValidDraft | None, stance: Stance, relation: str) -> Validity:
+        event, kind = self._event, self._contracts.of(relation).validity
         found = validity_of(
             valid, stance=stance, default_kind=kind, observed=event.observed, recorded_at=event.recorded_at
         )
         if valid is None:
-            self._validity_unsaid[stance, kind] = found
+            self._validity_unsaid[stance, relation] = found
         return found
 
     def _references(self, targets: Sequence[TargetDraft]) -> tuple[TargetRef, ...]:
-        if not targets:
-            return ()
         return tuple([_reference(target, self._event, self._event_id_of) for target in targets])
+
+
+_ordinal: Final[Callable[[ProjectedClaim], int]] = operator.attrgetter("ordinal")
 
 
 def _value(value: object, relation: str) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
@@ -12,10 +12,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
-from ledger._arrays import binaries, binaries_text, instants, numbers, texts, truths
-from ledger._cells import cell_seal
-from ledger._claims import ACTING, body_of, sealed_messages, state_start
-from ledger._intervals import bound
+from ledger._arrays import Binaries, binaries, binaries_text, digests, instants, numbers, texts, truths
+from ledger._cells import cell_seals
+from ledger._claims import ACTING, bodies_of, sealed_messages, state_start
 from ledger._keys import TenantKeys
 from ledger._lines import Cell, Line
 from ledger._tails import Tail
@@ -77,20 +76,18 @@ class Rows:
 
     def claim_values(self, claims: Sequence[Claim]) -> dict[str, str | int | bytes]:
         """Return the parameters of a statement that writes claims."""
-        names = [(claim.entity, claim.relation, claim.stance.value) for claim in claims]
-        rows = [
-            (
-                bytes.fromhex(claim.claim_id), claim.position.event, claim.position.ordinal, claim.commit,
-                claim.event_id, body_of(claim),
-            )
-            for claim in claims
-        ]  # fmt: skip
+        names = [(claim.entity, claim.relation, claim.stance) for claim in claims]
+        claim_ids = [bytes.fromhex(claim.claim_id) for claim in claims]
+        positions, ordinals = zip(*[claim.position for claim in claims], strict=True)
+        commits = [claim.commit for claim in claims]
+        event_ids = [claim.event_id for claim in claims]
         entities, relations, stances = zip(*names, strict=True)
-        columns = claim_ids, positions, ordinals, commits, event_ids, bodies = list(zip(*rows, strict=True))
+        bodies = bodies_of(claims)
+        columns = (claim_ids, positions, ordinals, commits, event_ids, bodies)
         messages = sealed_messages(names, columns, tenant=self.keys.tenant, epoch=self.epoch)
         return {
             "epoch": self.epoch,
-            "claim_ids": binaries(claim_ids),
+            "claim_ids": digests(claim_ids),
             "positions": numbers(positions),
             "ordinals": numbers(ordinals),
             "commits": numbers(commits),
@@ -99,7 +96,7 @@ class Rows:
             "relations": texts(relations),
             "stances": texts(stances),
             "bodies": binaries(bodies),
-            "seals": binaries(self.keys.digests(messages)),
+            "seals": digests(self.keys.digests(messages)),
             "starts": numbers(map(state_start, claims)),
         }
 
@@ -149,7 +146,7 @@ class Rows:
                 _CLOSE,
                 cells=numbers(cell_id for cell_id, _, _ in closed),
                 known_to=numbers(cell.known_to for _, _, cell in closed),
-                seals=binaries(self._seal(line, cell) for _, line, cell in closed),
+                seals=self._seals((line, cell) for _, line, cell in closed),
             )
         await self._cells(
             [
@@ -165,18 +162,18 @@ class Rows:
             await self._execute(
                 _CELLS,
                 lines=numbers(line.line_id for line, _ in cells),
-                valid_from=instants(bound(cell.segment.start) for _, cell in cells),
-                valid_to=instants(bound(cell.segment.end) for _, cell in cells),
+                valid_from=instants(cell.segment.start for _, cell in cells),
+                valid_to=instants(cell.segment.end for _, cell in cells),
                 known_from=numbers(cell.known_from for _, cell in cells),
                 known_to=numbers(cell.known_to for _, cell in cells),
                 states=texts(cell.segment.state for _, cell in cells),
                 # An array of arrays could not be told apart again: each is a literal within one.
                 claims=texts(binaries_text(map(bytes.fromhex, cell.segment.claims)) for _, cell in cells),
-                seals=binaries(self._seal(line, cell) for line, cell in cells),
+                seals=self._seals(cells),
             )
 
-    def _seal(self, line: Line, cell: Cell) -> bytes:
-        return cell_seal(self.keys, self.epoch, (line.entity, line.relation), line.part, cell)
+    def _seals(self, cells: Iterable[tuple[Line, Cell]]) -> Binaries:
+        return digests(cell_seals(self.keys, self.epoch, cells))
 
     async def _execute(self, statement: sa.TextClause, **values: str | int | bytes) -> sa.CursorResult[Any]:
         return await self.conn.execute(statement, {"tenant": self.keys.tenant, **values})

@@ -19,10 +19,10 @@ _IMPLYING: Final = frozenset({Kind.CORRECTION, Kind.RETRACTION, Kind.SETTLEMENT}
 def structured(draft: EventDraft) -> list[ProjectedClaim]:
     """Return the event's structured claims with ordinals 0, 1, 2 … in their order."""
     claims = draft.claims or _implied(draft)
+    if draft.targets or draft.winner is not None or draft.occurrence_id is not None:
+        claims = [_completed(claim, draft) for claim in claims]
     return [
-        ProjectedClaim(
-            ordinal=ordinal, draft=_completed(claim, draft), stance=draft.stance_of(claim), spans=()
-        )
+        ProjectedClaim(ordinal=ordinal, draft=claim, stance=draft.stance_of(claim), spans=())
         for ordinal, claim in enumerate(claims)
     ]
 

@@ -16,9 +16,11 @@ from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.limits import FOLD_LEASE_SECONDS
 from ledger import log
-from ledger._arrays import binaries, binaries_text, instants, numbers, texts
+from ledger._arrays import binaries, binaries_text, digests, instants, numbers, texts
 from ledger._canonical import canonical, parse
+from ledger._claims import micros
 from ledger._drafts import draft_bytes, draft_of
+from ledger._intervals import FOREVER, NEVER
 from ledger._lease import begin_fold
 from ledger._rows import CLAIMS_SENT, ClaimStream
 from ledger.write import fold
@@ -94,9 +96,10 @@ async def test_arrays_are_read_as_they_were_meant(db):
     query = (
         "SELECT CAST(:texts AS text[]), CAST(:numbers AS bigint[]), CAST(:binaries AS bytea[]), "
         "CAST(:instants AS timestamptz[]), CAST(:none AS text[]), CAST(:nothing AS bytea[]), "
-        "CAST(:literal AS bytea[])"
+        "CAST(:literal AS bytea[]), CAST(:plain AS text[]), CAST(:digests AS bytea[])"
     )
-    times = [None, datetime(1, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)]
+    times = [datetime(1, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)]
+    bounds = [NEVER, *map(micros, times), FOREVER]
     held = [b"", None, bytes(range(256))]
     async with db.snapshot("acme") as conn:
         row = (
@@ -104,13 +107,15 @@ async def test_arrays_are_read_as_they_were_meant(db):
                 sa.text(query),
                 {
                     "texts": texts(odd), "numbers": numbers([1, None, -(2**62)]), "none": texts([]),
-                    "binaries": binaries(held), "instants": instants(times), "nothing": binaries([]),
-                    "literal": binaries_text(held),
+                    "binaries": binaries(held), "instants": instants(bounds), "nothing": digests([]),
+                    "literal": binaries_text(held), "plain": texts(["a", "b c"]),
+                    "digests": digests([b"12", b"34"]),
                 },
             )
         ).one()  # fmt: skip
 
-    assert list(row) == [odd, [1, None, -(2**62)], held, times, [], [], held]
+    assert list(row[:4]) == [odd, [1, None, -(2**62)], held, [None, *times, None]]
+    assert list(row[4:]) == [[], [], held, ["a", "b c"], [b"12", b"34"]]
 
 
 def reading(number: int, *, claims: int) -> EventDraft:
