@@ -80,7 +80,7 @@ def _plain_of_ours(value: object) -> Json:
             return plain(value // _MICROSECOND)
         case _:
             pass
-    if names := _names(type(value)):
+    if names := _names(type(value)):  # type: ignore[arg-type]  # a class is hashable
         return {name: plain(getattr(value, name)) for name in names}
     match value:
         case list() | tuple():
@@ -92,11 +92,12 @@ def _plain_of_ours(value: object) -> Json:
 
 
 @functools.cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: type[object]) -> tuple[str, ...]:
     """Return the names of a record's fields: of a dataclass, or of a tuple that has names."""
     if is_dataclass(kind):
         return tuple(field.name for field in fields(kind))
-    return getattr(kind, "_fields", ())
+    names: tuple[str, ...] = getattr(kind, "_fields", ())
+    return names
 
 
 def _is_simple(value: Json) -> bool:
