@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import USER
@@ -18,28 +17,28 @@ RELATIONS_OF_ENTITY_MAX: Final = 256
 """Relations of one entity that are read, in the order of their names."""
 
 # One probe of the index a name, and one a relation: what a name has many claims of is not read through.
-_ENTITIES: Final = sa.text(
+_ENTITIES: Final = (
     # In order, for else a name that is not there is looked for in every claim, where there are few names.
-    "SELECT k.entity FROM unnest(CAST(:names AS text[])) AS k(entity) WHERE (SELECT c.relation FROM claim c "
-    "WHERE c.tenant = :tenant AND c.epoch = :epoch AND c.entity = k.entity AND c.commit <= :cut "
-    "ORDER BY c.relation LIMIT 1) IS NOT NULL"
+    "SELECT k.entity FROM unnest(CAST(%(names)s AS text[])) AS k(entity) WHERE (SELECT c.relation "
+    "FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s AND c.entity = k.entity "
+    "AND c.commit <= %(cut)s ORDER BY c.relation LIMIT 1) IS NOT NULL"
 )
-_RELATIONS: Final = sa.text(
+_RELATIONS: Final = (
     "WITH RECURSIVE step(entity, relation) AS ("
-    "SELECT k.entity, (SELECT c.relation FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
-    "AND c.entity = k.entity AND c.commit <= :cut ORDER BY c.relation LIMIT 1) "
-    "FROM unnest(CAST(:names AS text[])) AS k(entity) "
-    "UNION ALL SELECT s.entity, (SELECT c.relation FROM claim c WHERE c.tenant = :tenant "
-    "AND c.epoch = :epoch AND c.entity = s.entity AND c.relation > s.relation AND c.commit <= :cut "
+    "SELECT k.entity, (SELECT c.relation FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "
+    "AND c.entity = k.entity AND c.commit <= %(cut)s ORDER BY c.relation LIMIT 1) "
+    "FROM unnest(CAST(%(names)s AS text[])) AS k(entity) "
+    "UNION ALL SELECT s.entity, (SELECT c.relation FROM claim c WHERE c.tenant = %(tenant)s "
+    "AND c.epoch = %(epoch)s AND c.entity = s.entity AND c.relation > s.relation AND c.commit <= %(cut)s "
     "ORDER BY c.relation LIMIT 1) FROM step s WHERE s.relation IS NOT NULL"
-    ") SELECT entity, relation FROM step WHERE relation IS NOT NULL LIMIT :limit"
+    ") SELECT entity, relation FROM step WHERE relation IS NOT NULL LIMIT %(limit)s"
 )
-_USERS: Final = sa.text(
+_USERS: Final = (
     "SELECT u.actor, min(u.commit) AS commit FROM (SELECT c.commit, "
     "convert_from(c.body, 'UTF8')::json #>> '{2,0}' AS actor, "
     "convert_from(c.body, 'UTF8')::json #>> '{2,1}' AS class "
-    "FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch AND c.commit > :after AND c.commit <= :cut"
-    ") AS u WHERE u.class = :user GROUP BY u.actor ORDER BY 2, 1 LIMIT 2"
+    "FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s AND c.commit > %(after)s "
+    "AND c.commit <= %(cut)s) AS u WHERE u.class = %(user)s GROUP BY u.actor ORDER BY 2, 1 LIMIT 2"
 )
 
 
@@ -61,15 +60,15 @@ async def claimed_on(
     if not wanted:
         return {}
     identities = await reader.identity_claims()
-    found = {row.entity for row in await conn.execute(_ENTITIES, {**bound, "names": wanted})}
+    found = {entity for (entity,) in await reader.rows(_ENTITIES, {**bound, "names": wanted})}
     found |= {claim.value for claim in identities if isinstance(claim.value, str)} & set(wanted)
     merges = identity_of(identities, await reader.contracts())
     members = {name: merges.members.get(merges.identity.entity(name), (name,)) for name in found}
     every = sorted({member for names in members.values() for member in names})
     limit = RELATIONS_OF_ENTITY_MAX * max(1, len(every))
     relations: dict[str, set[str]] = {}
-    for row in await conn.execute(_RELATIONS, {**bound, "names": every, "limit": limit}):
-        relations.setdefault(row.entity, set()).add(row.relation)
+    for entity, relation in await reader.rows(_RELATIONS, {**bound, "names": every, "limit": limit}):
+        relations.setdefault(entity, set()).add(relation)
     return {
         name: frozenset(relation for member in own for relation in relations.get(member, ()))
         for name, own in members.items()
@@ -85,4 +84,5 @@ async def first_users(
     Only commits in `(after, cut]` are read. Two are enough to know whether a tenant has one only.
     """
     bound = {"tenant": keys.tenant, "epoch": epoch, "after": after, "cut": cut, "user": USER}
-    return [(row.actor, row.commit) for row in await conn.execute(_USERS, bound)]
+    reader = Reader(conn=conn, keys=keys, epoch=epoch, cut=cut)
+    return [(actor, commit) for actor, commit in await reader.rows(_USERS, bound)]

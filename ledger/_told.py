@@ -13,7 +13,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate, chain
-from typing import Final, NamedTuple, TypeAlias, overload
+from typing import Any, Final, NamedTuple, TypeAlias, overload
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
@@ -131,19 +131,53 @@ def claims_in(rows: Sequence[Row], on: Sequence[Key], keys: TenantKeys, *, epoch
     claim_ids, positions, ordinals, commits, event_ids, stances, bodies, seals = (
         list(chain.from_iterable(map(column, rows))) for column in _COLUMNS
     )
-    messages = sealed_messages(
-        list(zip(entities, relations, stances, strict=True)),
-        (claim_ids, positions, ordinals, commits, event_ids, bodies),
-        tenant=keys.tenant,
-        epoch=epoch,
+    names = list(zip(entities, relations, stances, strict=True))
+    told = _held(
+        names, (claim_ids, positions, ordinals, commits, event_ids, bodies), seals, keys, epoch=epoch
     )
-    same = list(map(hmac.compare_digest, keys.digests(messages), seals))
-    if len(seals) != len(claim_ids) or not all(same):
-        wrong = same.index(False) if False in same else -1
-        raise IntegrityFault(what=f"the seal of claim {positions[wrong]}#{ordinals[wrong]}")
-    columns = (positions, ordinals, claim_ids, commits, event_ids, entities, relations, stances)
-    told = list(map(_TOLD, zip(*columns, said_in(bodies), strict=True)))
     ends = list(accumulate(counts))
     return [
         Claims(sorted(told[end - count : end]), epoch=epoch) for count, end in zip(counts, ends, strict=True)
     ]
+
+
+def claims_of(rows: Sequence[Sequence[Any]], keys: TenantKeys, *, epoch: int) -> list[Claim]:
+    """
+    Return the claims of rows, by position.
+
+    Args:
+        rows: Of each what `COLUMNS` names, in order, and its seal.
+        keys: The tenant's.
+        epoch: Theirs.
+
+    Raises:
+        IntegrityFault: A column does not match the seal.
+    """
+    if not rows:
+        return []
+    *numbers, event_ids, entities, relations, stances, bodies, seals = map(list, zip(*rows, strict=True))
+    names = list(zip(entities, relations, stances, strict=True))
+    told = _held(names, (*numbers, event_ids, bodies), seals, keys, epoch=epoch)
+    return [claim_told(one, epoch=epoch) for one in sorted(told)]
+
+
+def _held(
+    names: Sequence[tuple[str, str, str]],
+    columns: Sequence[list[Any]],
+    seals: Sequence[bytes],
+    keys: TenantKeys,
+    *,
+    epoch: int,
+) -> list[Told]:
+    """Hold claims against their seals; `names` and `columns` are those of `sealed_messages`."""
+    claim_ids, positions, ordinals, commits, event_ids, bodies = columns
+    messages = sealed_messages(names, columns, tenant=keys.tenant, epoch=epoch)
+    same = list(map(hmac.compare_digest, keys.digests(messages), seals))
+    if len(seals) != len(claim_ids) or not all(same):
+        wrong = same.index(False) if False in same else -1
+        raise IntegrityFault(what=f"the seal of claim {positions[wrong]}#{ordinals[wrong]}")
+    rows = zip(
+        positions, ordinals, claim_ids, commits, event_ids, *zip(*names, strict=True), said_in(bodies),
+        strict=True,
+    )  # fmt: skip
+    return list(map(_TOLD, rows))

@@ -11,81 +11,78 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
 from contracts.relations import RelationContract
-from ledger._claims import NO_KEY, claim_of
+from ledger._claims import COLUMNS, NO_KEY
 from ledger._direct import fetched
 from ledger._graves import Graves
 from ledger._identity import NO_MERGES, Merges
 from ledger._keys import TenantKeys
 from ledger._relations import Contracts, contract_of, relation_seal
+from ledger._told import claims_of
 from ledger._tombstones import Tombstone
 
 Key: TypeAlias = tuple[str, str]
 """(entity, relation)."""
 
-_COLUMNS: Final = (
-    "c.tenant, c.epoch, c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.entity, c.relation, "
-    "c.stance, c.body, c.seal"
-)
+_COLUMNS: Final = ", ".join(f"c.{column}" for column in (*COLUMNS, "seal"))
 # Each key is looked up by itself, by index: `OFFSET 0` keeps the planner from joining the whole
 # table to the keys, which it does as soon as its statistics are old.
-_ON_KEYS: Final = sa.text(
-    "SELECT c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
-    f"AS k(entity, relation) CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant "
-    "AND c.epoch = :epoch AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut "
+_ON_KEYS: Final = (
+    "SELECT c.* FROM unnest(CAST(%(entities)s AS text[]), CAST(%(relations)s AS text[])) "  # noqa: S608
+    f"AS k(entity, relation) CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s "
+    "AND c.epoch = %(epoch)s AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= %(cut)s "
     "OFFSET 0) AS c"
 )
-_ENDS_ON_KEYS: Final = sa.text(
-    "SELECT c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "  # noqa: S608
-    f"AS k(entity, relation) CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant "
-    "AND c.epoch = :epoch AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= :cut "
+_ENDS_ON_KEYS: Final = (
+    "SELECT c.* FROM unnest(CAST(%(entities)s AS text[]), CAST(%(relations)s AS text[])) "  # noqa: S608
+    f"AS k(entity, relation) CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s "
+    "AND c.epoch = %(epoch)s AND c.entity = k.entity AND c.relation = k.relation AND c.commit <= %(cut)s "
     "AND c.stance IN ('end', 'correct') OFFSET 0) AS c"
 )
-_REACHING_KEYS: Final = sa.text(
+_REACHING_KEYS: Final = (
     # One claim may bear on many of the keys: it is read once, with all that it names.
     "SELECT c.* FROM (SELECT DISTINCT r.claim_id FROM "  # noqa: S608
-    "unnest(CAST(:entities AS text[]), CAST(:relations AS text[])) "
-    "AS k(entity, relation) CROSS JOIN LATERAL (SELECT r.claim_id FROM reach r WHERE r.tenant = :tenant "
-    "AND r.epoch = :epoch AND r.entity = k.entity AND r.relation = k.relation OFFSET 0) AS r) AS r "
-    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
-    "AND c.claim_id = r.claim_id AND c.commit <= :cut OFFSET 0) AS c"
+    "unnest(CAST(%(entities)s AS text[]), CAST(%(relations)s AS text[])) "
+    "AS k(entity, relation) CROSS JOIN LATERAL (SELECT r.claim_id FROM reach r WHERE r.tenant = %(tenant)s "
+    "AND r.epoch = %(epoch)s AND r.entity = k.entity AND r.relation = k.relation OFFSET 0) AS r) AS r "
+    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "
+    "AND c.claim_id = r.claim_id AND c.commit <= %(cut)s OFFSET 0) AS c"
 )
-_REACHED: Final = sa.text(
-    "SELECT k.claim_id, r.entity, r.relation FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "
-    "CROSS JOIN LATERAL (SELECT r.entity, r.relation FROM reach r WHERE r.tenant = :tenant "
-    "AND r.epoch = :epoch AND r.claim_id = k.claim_id OFFSET 0) AS r"
+_REACHED: Final = (
+    "SELECT k.claim_id, r.entity, r.relation FROM unnest(CAST(%(claim_ids)s AS bytea[])) AS k(claim_id) "
+    "CROSS JOIN LATERAL (SELECT r.entity, r.relation FROM reach r WHERE r.tenant = %(tenant)s "
+    "AND r.epoch = %(epoch)s AND r.claim_id = k.claim_id OFFSET 0) AS r"
 )
-_OF_EVENTS: Final = sa.text(
-    "SELECT c.* FROM unnest(CAST(:event_ids AS text[])) AS k(event_id) CROSS JOIN LATERAL ("  # noqa: S608
-    "SELECT e.position FROM event e WHERE e.tenant = :tenant AND e.event_id = k.event_id OFFSET 0) AS e "
-    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
-    "AND c.position = e.position AND c.commit <= :cut OFFSET 0) AS c"
+_OF_EVENTS: Final = (
+    "SELECT c.* FROM unnest(CAST(%(event_ids)s AS text[])) AS k(event_id) CROSS JOIN LATERAL ("  # noqa: S608
+    "SELECT e.position FROM event e WHERE e.tenant = %(tenant)s AND e.event_id = k.event_id OFFSET 0) AS e "
+    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "
+    "AND c.position = e.position AND c.commit <= %(cut)s OFFSET 0) AS c"
 )
-_BY_ID: Final = sa.text(
-    "SELECT c.* FROM unnest(CAST(:claim_ids AS bytea[])) AS k(claim_id) "  # noqa: S608
-    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "
+_BY_ID: Final = (
+    "SELECT c.* FROM unnest(CAST(%(claim_ids)s AS bytea[])) AS k(claim_id) "  # noqa: S608
+    f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "
     "AND c.claim_id = k.claim_id OFFSET 0) AS c"
 )
-_STATES_AFTER: Final = sa.text(
-    "SELECT k.place, c.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), "  # noqa: S608
-    "CAST(:starts AS bigint[]), CAST(:most AS bigint[])) WITH ORDINALITY "
+_STATES_AFTER: Final = (
+    "SELECT k.place, c.* FROM unnest(CAST(%(entities)s AS text[]), CAST(%(relations)s AS text[]), "  # noqa: S608
+    "CAST(%(starts)s AS bigint[]), CAST(%(most)s AS bigint[])) WITH ORDINALITY "
     "AS k(entity, relation, after, most, place) CROSS JOIN LATERAL ("
-    f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch AND c.entity = k.entity "
-    "AND c.relation = k.relation AND c.starts > k.after AND c.commit <= :cut "
+    f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "
+    "AND c.entity = k.entity AND c.relation = k.relation AND c.starts > k.after AND c.commit <= %(cut)s "
     "ORDER BY c.starts, c.position, c.ordinal LIMIT k.most) AS c"
 )
-_IDENTITY: Final = sa.text(
-    f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = :tenant AND c.epoch = :epoch "  # noqa: S608
-    "AND c.relation IN ('same_as', 'not_same_as') AND c.commit <= :cut"
+_IDENTITY: Final = (
+    f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "  # noqa: S608
+    "AND c.relation IN ('same_as', 'not_same_as') AND c.commit <= %(cut)s"
 )
-_RELATIONS: Final = sa.text(
+_RELATIONS: Final = (
     "SELECT relation, commit, contract, seal FROM relation "
-    "WHERE tenant = :tenant AND epoch = :epoch AND commit <= :cut"
+    "WHERE tenant = %(tenant)s AND epoch = %(epoch)s AND commit <= %(cut)s"
 )
 
 
@@ -156,12 +153,16 @@ class Reader:
             starts=[start for _, start, _ in wanted],
             most=[most for _, _, most in wanted],
         )
-        found: list[list[Claim]] = [[] for _ in wanted]
-        for row in (await self.conn.execute(_STATES_AFTER, parameters)).mappings():
-            found[row["place"] - 1].append(claim_of(dict(row), keys=self.keys))
-        for claims in found:
-            claims.sort(key=lambda claim: (claim.validity.start, claim.position))
-        return found
+        found: list[list[Sequence[Any]]] = [[] for _ in wanted]
+        for place, *row in await self.rows(_STATES_AFTER, parameters):
+            found[place - 1].append(row)
+        return [
+            sorted(
+                claims_of(rows, self.keys, epoch=self.epoch),
+                key=lambda claim: (claim.validity.start, claim.position),
+            )
+            for rows in found
+        ]
 
     async def reached(self, claims: Iterable[Claim]) -> dict[str, set[Key]]:
         """
@@ -173,8 +174,8 @@ class Reader:
         found = await self.graves.reached(acting)
         wanted = [bytes.fromhex(claim.claim_id) for claim in acting if claim.claim_id not in found]
         if wanted:
-            for row in await self.conn.execute(_REACHED, self._bound(claim_ids=wanted)):
-                found.setdefault(bytes(row.claim_id).hex(), set()).add((row.entity, row.relation))
+            for claim_id, entity, relation in await self.rows(_REACHED, self._bound(claim_ids=wanted)):
+                found.setdefault(claim_id.hex(), set()).add((entity, relation))
         return found
 
     async def identity_claims(self) -> list[Claim]:
@@ -202,11 +203,10 @@ class Reader:
             IntegrityFault: A row does not match its seal.
         """
         registered: dict[str, RelationContract] = {}
-        for row in await self.conn.execute(_RELATIONS, self._bound()):
-            form = bytes(row.contract)
-            if relation_seal(self.keys, self.epoch, row.relation, row.commit, form) != bytes(row.seal):
-                raise IntegrityFault(what=f"the seal of a contract, commit {row.commit}")
-            registered[row.relation] = contract_of(form)
+        for relation, commit, form, seal in await self.rows(_RELATIONS, self._bound()):
+            if relation_seal(self.keys, self.epoch, relation, commit, form) != seal:
+                raise IntegrityFault(what=f"the seal of a contract, commit {commit}")
+            registered[relation] = contract_of(form)
         contracts = Contracts(registered=registered)
         if await self.graves.are_there():
             self.graves.learn_contracts(contracts)
@@ -233,11 +233,12 @@ class Reader:
         named = await self.graves.named(claims.values())
         return sorted(named, key=lambda claim: claim.position), loaded
 
-    async def _claims(self, statement: sa.TextClause, **parameters: object) -> list[Claim]:
-        rows = (await self.conn.execute(statement, self._bound(**parameters))).mappings()
-        found = {bytes(row["claim_id"]): claim_of(dict(row), keys=self.keys) for row in rows}
-        self.graves.learn_claims(found.values())
-        return sorted(found.values(), key=lambda claim: claim.position)
+    async def _claims(self, statement: str, **parameters: object) -> list[Claim]:
+        rows = await self.rows(statement, self._bound(**parameters))
+        once = {row[0]: row for row in rows}
+        found = claims_of(list(once.values()), self.keys, epoch=self.epoch)
+        self.graves.learn_claims(found)
+        return found
 
     def _bound(self, **parameters: object) -> dict[str, Any]:
         return {"tenant": self.keys.tenant, "epoch": self.epoch, "cut": self.cut, **parameters}

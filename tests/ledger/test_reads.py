@@ -105,7 +105,7 @@ async def test_claims_are_looked_up_by_their_id_before_the_tables_were_ever_anal
     await tell(since("Lyon", day(1)))
     values = {"tenant": "acme", "epoch": 1, "claim_ids": [bytes(16)]}
     async with db.snapshot("acme") as conn:
-        plan = "\n".join(await conn.scalars(sa.text(f"EXPLAIN {_BY_ID.text}"), values))
+        plan = "\n".join((await conn.exec_driver_sql(f"EXPLAIN {_BY_ID}", values)).scalars())
 
     assert "claim_pkey" in plan
 
