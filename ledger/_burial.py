@@ -213,6 +213,7 @@ class Burial:
                 Moved(spot=spot, value=likes.erased(spot), said_at=likes.said_at(spot))
                 for spot in self._moved_with.get(claim.claim_id, ())
             ),
+            is_wrong=claim.claim_id in self.replay.wrong,
         )
         names = {name: self.veil(name) for name in {*names_in(claim), *names_in(stone)}}
         return named(stone, names, lambda value: value)

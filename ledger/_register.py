@@ -13,7 +13,7 @@ from functools import partial
 
 from contracts.claims import Claim, TargetRef
 from contracts.identity import IDENTITY, SAME_AS
-from contracts.relations import RelationContract
+from contracts.relations import RelationContract, ValueType
 from ledger._claims import NO_KEY, canonical
 from ledger._entries import Entry, Identity
 from ledger._intervals import ALWAYS, Intervals, interval, lower, union, upper
@@ -92,9 +92,26 @@ class Register:
         """Return a value's normal form; for the name of a merged entity, the one that its names share."""
         return value.normal if isinstance(value, Erased) else self._normals.of(value, contract)
 
-    def takes(self, relation: str, value: object) -> bool:
-        """Return whether a relation takes a value: none, an erased one, or one of its type."""
-        return value is None or isinstance(value, Erased) or takes(value, self.contracts.of(relation))
+    def takes(self, claim: Claim, relation: str, value: object, old: Entry | None = None) -> bool:
+        """
+        Return whether a relation takes what a claim says there: nothing, or a value of its type.
+
+        Of one that was erased it is known whether it did, be the value a claim's own or that of `old`,
+        which a correction has it from: what went with that was taken to another key.
+        """
+        contract = self.contracts.of(relation)
+        if isinstance(claim, Tombstone):
+            return not claim.is_wrong or contract.value_type == ValueType.ANY
+        if not isinstance(value, Erased):
+            return value is None or takes(value, contract)
+        return (
+            old is None
+            or relation == old.relation
+            or contract.value_type == ValueType.ANY
+            or old.erased_in is None
+            or claim.commit >= old.erased_in
+            or own_spot(claim) in self._moved
+        )
 
     def restated(self, claim: Claim, old: Entry) -> tuple[str, str, object, bool]:
         """Return the key and value of a correction of this, and whether the value is this one's."""

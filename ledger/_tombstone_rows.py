@@ -52,6 +52,7 @@ def form_of(stone: Tombstone) -> list[Any]:
         [list(key) for key in stone.called],
         [list(spot) for spot in stone.said_at],
         [[_value_form(moved.value), [list(spot) for spot in moved.said_at]] for moved in stone.moved],
+        stone.is_wrong,
     ]
 
 
@@ -60,7 +61,7 @@ def stone_of(form: list[Any], *, keys: TenantKeys, epoch: int) -> Tombstone:
     (
         position, ordinal, commit, event_id, entity, relation, stance, validity, source, recorded_at,
         observed_at, spans, occurrence_id, value, targets, inputs, winner, pair, erased_in, selves, meant_by,
-        called, said_at, moved,
+        called, said_at, moved, is_wrong,
     ) = form  # fmt: skip
     kind, start, end, earliest, timeless = validity
     return Tombstone(
@@ -95,6 +96,7 @@ def stone_of(form: list[Any], *, keys: TenantKeys, epoch: int) -> Tombstone:
         called=tuple((entity, relation) for entity, relation in called),
         said_at=_spots(said_at),
         moved=tuple(_moved(value, spots) for value, spots in moved),
+        is_wrong=is_wrong,
     )
 
 

@@ -73,6 +73,7 @@ class Tombstone(Claim):
     one of identity, by more than its event: nothing that is left of it tells that any more. `said_at` is
     where claims that carry no value said its own: they go on meaning it, and nobody shares it by them.
     `moved` are the values that it or corrections of it, which went with it, took to other keys.
+    `is_wrong` says that it never counted: what it said was no value of its relation's type.
     """
 
     erased_in: int
@@ -82,6 +83,7 @@ class Tombstone(Claim):
     called: tuple[tuple[str, str], ...]
     said_at: tuple[Spot, ...]
     moved: tuple[Moved, ...]
+    is_wrong: bool
 
 
 def veiled(keys: TenantKeys, name: str) -> str:

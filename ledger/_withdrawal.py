@@ -50,7 +50,8 @@ class Replay:
 
     `entries_of(entity, relation)` are all that ever counted on a key, in the order they came;
     `disputes` those still upheld by their source; `unplaced` claims that found no target.
-    `has_erased` says that it saw tombstones: they play their part and are never among the unplaced.
+    `wrong` are those of them, by id, that say no value of their relation's type. `has_erased` says that
+    it saw tombstones: they play their part and are never among the unplaced.
     """
 
     def __init__(self, contracts: Contracts, identity: Identity) -> None:
@@ -58,6 +59,7 @@ class Replay:
         self.identity = identity
         self.disputes: list[Dispute] = []
         self.unplaced: list[Claim] = []
+        self.wrong: set[str] = set()
         self.has_erased = False
         self._said = Register(contracts, identity)
         self._moved: dict[int, Entry] = {}
@@ -101,8 +103,8 @@ class Replay:
             self.has_erased = True
             if claim.selves:
                 self._selves[claim.entity] = frozenset(claim.selves)
-        if not self._said.takes(claim.relation, claim.value):
-            self._note_unplaced(claim)
+        if not self._said.takes(claim, claim.relation, claim.value):
+            self._note_unplaced(claim, is_wrong=True)
             return
         match claim.stance:
             case Stance.ASSERT | Stance.END:
@@ -121,8 +123,8 @@ class Replay:
     def _enter(self, claim: Claim) -> None:
         inputs: list[Entry] = []
         for reference in claim.inputs:
-            made = self._said.entries_made(self._said.claims_named(reference, claim))
-            made = [entry for entry in made if entry.erased_in is None or claim.commit < entry.erased_in]
+            found = self._said.entries_made(self._said.claims_named(reference, claim))
+            made = [entry for entry in found if entry.erased_in is None or claim.commit < entry.erased_in]
             if not made:
                 # An input that this epoch does not have, or has not projected either, or that was
                 # erased before: nothing would ever withdraw what is derived from it.
@@ -169,10 +171,8 @@ class Replay:
         is_end: bool,
         inherits_from: Entry | None,
     ) -> Entry:
-        contract = self.contracts.of(relation)
-        source_class = self._class_of(source, entity, relation)
-        rank, any_rule = rank_and_rule(contract, actor_id=source.actor_id, source_class=source_class)
-        normal = None if value is None else self._said.normal(value, contract)
+        source_class, rank, any_rule = self._ranked(source, entity, relation)
+        normal = None if value is None else self._said.normal(value, self.contracts.of(relation))
         if relation in IDENTITY:
             # Who is one with whom holds for all valid time; only known time moves it.
             kind, start, end, earliest = ValidityKind.SPAN, NEVER, FOREVER, NEVER
@@ -181,7 +181,6 @@ class Replay:
         else:
             kind = validity.kind
             start, end, earliest = extent_of(validity)
-        occurrence_id = claim.occurrence_id
         entry = Entry(
             claim=claim,
             entity=entity,
@@ -200,7 +199,7 @@ class Replay:
             start=start,
             end=end,
             earliest=earliest,
-            occurrence=None if occurrence_id is None else (source.actor_id, occurrence_id),
+            occurrence=None if claim.occurrence_id is None else (source.actor_id, claim.occurrence_id),
             withdrawn=EMPTY,
             inherits_from=inherits_from,
             erased_in=erasure_of(claim, inherits_from),
@@ -217,12 +216,11 @@ class Replay:
         """Only the same source, a higher class or an operator may withdraw."""
         if claim.source.actor_id == entry.actor_id or claim.source.actor_class == OPERATOR:
             return True
-        return self._rank_on(claim.source, entry.entity, entry.relation) < entry.rank
+        return self._ranked(claim.source, entry.entity, entry.relation)[1] < entry.rank
 
-    def _rank_on(self, source: Source, entity: str, relation: str) -> int:
-        source_class = self._class_of(source, entity, relation)
-        contract = self.contracts.of(relation)
-        return rank_and_rule(contract, actor_id=source.actor_id, source_class=source_class)[0]
+    def _ranked(self, source: Source, entity: str, relation: str) -> tuple[str, int, bool]:
+        contract, source_class = self.contracts.of(relation), self._class_of(source, entity, relation)
+        return source_class, *rank_and_rule(contract, actor_id=source.actor_id, source_class=source_class)
 
     def _class_of(self, source: Source, entity: str, relation: str) -> str:
         found = class_of(source, entity=entity, relation=relation, identity=self.identity)
@@ -326,8 +324,8 @@ class Replay:
         allowed = [entry for entry in standing if self._may(claim, entry)]
         aimed_at = max(allowed or standing or reached, key=lambda entry: entry.place)
         _, relation, value, _ = self._said.restated(claim, aimed_at)
-        if not self._said.takes(relation, value):
-            self._note_unplaced(claim)
+        if not self._said.takes(claim, relation, value, aimed_at):
+            self._note_unplaced(claim, is_wrong=True)
             return
         self._keep_as_dispute(claim, [entry for entry in standing if entry not in allowed])
         if allowed:
@@ -355,14 +353,13 @@ class Replay:
         old = max(targets, key=lambda entry: entry.place)
         entity, relation, value, inherits = self._said.restated(claim, old)
         source = Source(actor_id=old.actor_id, actor_class=old.stated_class)
-        own_rank = self._rank_on(claim.source, entity, relation)
-        own_is_higher = own_rank < self._rank_on(source, entity, relation)
+        own, lent = (self._ranked(one, entity, relation)[1] for one in (claim.source, source))
         inherits_validity = claim.validity == UNSTATED
         entry = self._make(
             claim,
             entity=entity,
             relation=relation,
-            source=claim.source if own_is_higher or old.is_derived else source,
+            source=claim.source if own < lent or old.is_derived else source,
             place=old.place,
             value=value,
             validity=old if inherits_validity else claim.validity,
@@ -395,6 +392,8 @@ class Replay:
         )
         self._mentions.note(entry, leave=self._leave)
 
-    def _note_unplaced(self, claim: Claim) -> None:
+    def _note_unplaced(self, claim: Claim, *, is_wrong: bool = False) -> None:
+        if is_wrong:
+            self.wrong.add(claim.claim_id)
         if not isinstance(claim, Tombstone):
             self.unplaced.append(claim)

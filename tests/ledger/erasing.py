@@ -18,6 +18,7 @@ from contracts.times import ValidAt, parse_instant
 from contracts.views import ViewRequest
 from ledger import _digest as digests
 from ledger import log
+from ledger._relations import unregistered
 from ledger.erase import erase
 from ledger.resolve import pin, resolve, verify_cells
 from ledger.write import fold, ledger_digest, register_contract, verify_claims
@@ -55,6 +56,7 @@ class Ledger:
         self.db = db
         self.owner = create_async_engine(urls.owner)
         self.ids = {}
+        self.epoch = 1
 
     async def say(self, *drafts):
         receipt = await log.append(self.db, "acme", list(drafts), grant=LOCAL_GRANT)
@@ -92,9 +94,18 @@ class Ledger:
         contract = dataclasses.replace(CONTRACTS.of(like), relation=relation)
         await register_contract(self.db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT)
 
+    async def register_anew(self, relation, value_type):
+        """Give a relation a type in a new epoch, in which it had it from the first event on."""
+        contract = dataclasses.replace(unregistered(relation), value_type=value_type)
+        await register_contract(
+            self.db, "acme", contract, stream="c", actor_id="op", grant=LOCAL_GRANT, new_epoch=True
+        )
+        self.epoch += 1
+        await self.fold()
+
     async def digest(self):
         async with self.db.snapshot("acme") as conn:
-            return await ledger_digest(conn, 1)
+            return await ledger_digest(conn, self.epoch)
 
     async def rows(self):
         """What the digest covers, to be read where it differs."""
@@ -102,7 +113,7 @@ class Ledger:
         async with self.db.snapshot("acme") as conn:
             for part in (digests._CLAIMS, digests._REACH, digests._TOMBSTONES, digests._TOMBSTONE_REACH,
                          digests._CELLS):  # fmt: skip
-                found[part] = [tuple(row) for row in await conn.execute(sa.text(part), {"epoch": 1})]
+                found[part] = [tuple(row) for row in await conn.execute(sa.text(part), {"epoch": self.epoch})]
         return found
 
     async def anew(self, events_max=100):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -67,6 +68,11 @@ class Ranked:
         if granted == "derived" or relation == PAIR:
             return granted
         return "self" if self._is_self(actor, entity) else granted
+
+    def _takes(self, relation: str, value: Any) -> bool:
+        """§3: whether a value is one of the relation's type, which is a list of values, if it has one."""
+        schema = self._contract(relation).schema if relation else None
+        return value is None or schema is None or value in json.loads(schema)["enum"]
 
     def _contract(self, relation: str) -> RelationContract:
         return self.contract_of("same_as" if relation == PAIR else relation)

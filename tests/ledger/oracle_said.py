@@ -31,7 +31,10 @@ class Said(Ranked):
 
     def _replay(self) -> None:
         for claim in self.claims:
-            getattr(self, "_" + claim.stance.value)(claim)
+            if self._takes(*self._key(claim)[1:]):
+                getattr(self, "_" + claim.stance.value)(claim)
+            else:
+                self.unplaced.add(claim.claim_id)
 
     def _key(self, claim: Any) -> tuple[Any, str, Any]:
         if claim.relation in {"same_as", "not_same_as"} and claim.value is not None:
@@ -66,13 +69,7 @@ class Said(Ranked):
         entity, relation, _ = self._key(claim)
         validity = claim.validity
         if validity.start is None and validity.timeless and like is not None:
-            when = {
-                "kind": like.kind,
-                "start": like.start,
-                "stop": like.stop,
-                "earliest": like.earliest,
-                "timeless": like.timeless,
-            }
+            when = {name: getattr(like, name) for name in ("kind", "start", "stop", "earliest", "timeless")}
         elif validity.start is None and validity.timeless:
             start = min(claim.observed_at or claim.recorded_at, claim.recorded_at)
             kind = self._contract(fields.get("relation", relation)).validity.value
@@ -362,12 +359,15 @@ class Said(Ranked):
             return
         standing = [i for i in reached if not self._all_gone(i)]
         allowed = [i for i in standing if self._may(claim, i)]
+        old = max(allowed or standing or reached, key=lambda i: i.place)
+        key = self._restated(claim, old)
+        if not self._takes(key["relation"], key["value"]):
+            self.unplaced.add(claim.claim_id)
+            return
         self._keep(claim, [i for i in standing if i not in allowed])
         if allowed:
             self._replace(claim, allowed)
         elif claim.value is not None:
-            old = max(standing or reached, key=lambda i: i.place)
-            key = self._restated(claim, old)
             self._same_occurrence(self._add(claim, like=old, end=old.end, **key))
 
     def _restated(self, claim: Claim, old: Item) -> dict:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
+from contracts.relations import ValueType
 from ledger._court import court_of
+from ledger._relations import Contracts, unregistered
 from tests.ledger.erased_logs import erasing_logs, left_after
 from tests.ledger.oracle import Oracle
 from tests.ledger.oracle_erased import Erasure, shared_after
@@ -16,17 +20,22 @@ pytestmark = pytest.mark.property
 ASKED = [*ENTITIES, "bob", "home", "tags", "visit", "level", "boss", "same_as", "not_same_as"]
 
 
-def compare(log, relations) -> None:
+LISTED = replace(unregistered("home"), value_type=ValueType.JSON, schema='{"enum":["a","b"]}')
+TYPED = Contracts(registered=CONTRACTS.registered | {"home": LISTED})
+"""In which `c` is no value that `home` takes."""
+
+
+def compare(log, relations, contracts=CONTRACTS) -> None:
     commits, erasures = log
-    claims = claims_in(commits)
+    claims = claims_in(commits, contracts)
     instants = instants_of(claims)
     shared = shared_after(
-        lambda some, known: Oracle(some, CONTRACTS.of, instants, known), claims, erasures, {}
+        lambda some, known: Oracle(some, contracts.of, instants, known), claims, erasures, {}
     )
-    left = left_after(claims, erasures, CONTRACTS, ASKED)
+    left = left_after(claims, erasures, contracts, ASKED)
     for cut in range(1, len(commits) + 1):
-        court = court_of([claim for claim in left if claim.commit <= cut], CONTRACTS)
-        oracle = Oracle([c for c in claims if c.commit <= cut], CONTRACTS.of, instants, shared)
+        court = court_of([claim for claim in left if claim.commit <= cut], contracts)
+        oracle = Oracle([c for c in claims if c.commit <= cut], contracts.of, instants, shared)
         for relation in relations:
             for entity in [*ENTITIES, "bob"]:
                 for at in instants:
@@ -62,6 +71,12 @@ def test_occurrences_agree_with_the_oracle_after_erasures(log):
 @given(erasing_logs(relations=("home", "tags", "visit"), derived=True))
 def test_derived_claims_agree_with_the_oracle_after_erasures(log):
     compare(log, ["home", "tags", "visit"])
+
+
+@SLOW
+@given(erasing_logs(relations=("home", "level"), derived=True))
+def test_what_is_of_another_type_agrees_with_the_oracle_after_erasures(log):
+    compare(log, ["home", "level"], TYPED)
 
 
 @SLOW
