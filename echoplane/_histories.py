@@ -2,40 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.histories import KeyHistory
 from contracts.identity import SAME_AS
-from contracts.resolutions import Missing
+from contracts.resolutions import KeyResolution, Missing
 from contracts.times import ValidAt
 from contracts.views import View
 from ledger.log import TenantKeys
-from ledger.resolve import EVERYTHING, Window, history, resolve_many
-from realize import THROUGH_TIME, Found, Task
+from ledger.resolve import EVERYTHING, Window, history, resolve
+from realize import THROUGH_TIME, Found, Subject, Task
 
 _INSTANT: Final = timedelta(microseconds=1)
 
 
-async def found_for(conn: AsyncConnection, keys: TenantKeys, view: View, task: Task) -> tuple[Found, ...]:
+def read_beside(task: Task, view: View) -> list[tuple[str, str]]:
+    """Return the keys that a task needs to have resolved at its view, beside those that are named."""
+    own = [(each.entity, each.relation) for each in task.subjects if _start(each, view) == view.valid_at]
+    return [*own, *((each.entity, SAME_AS) for each in task.subjects)]
+
+
+async def found_for(
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    view: View,
+    task: Task,
+    resolved: Mapping[tuple[str, str], KeyResolution],
+) -> tuple[Found, ...]:
     """
     Return what the ledger has of each subject, as known at the view's cut.
 
-    A subject's answer is that of the first instant of its period; its history that of the whole.
+    A subject's answer is that of the first instant of its period; its history that of the whole. What of
+    it was resolved at the view (`read_beside`) is not resolved anew.
 
     Raises:
         IntegrityFault: Something that was read is not what was written.
     """
     found = []
     for subject in task.subjects:
-        start = view.valid_at if subject.period is None else subject.period.start
+        start = _start(subject, view)
         end = start + _INSTANT if subject.period is None else subject.period.end
-        at = replace(view, valid_at=ValidAt(start))
-        wanted = [(subject.entity, subject.relation), (subject.entity, SAME_AS)]
-        resolution, names = await resolve_many(conn, keys, at, wanted)
+        if start == view.valid_at:
+            resolution = resolved[subject.entity, subject.relation]
+        else:
+            at = replace(view, valid_at=ValidAt(start))
+            resolution = await resolve(conn, keys, at, subject.entity, subject.relation)
+        # Who is one with whom holds for all valid time.
+        names = resolved[subject.entity, SAME_AS]
         known = await history(
             conn,
             keys,
@@ -63,3 +81,7 @@ async def found_for(conn: AsyncConnection, keys: TenantKeys, view: View, task: T
             )
         )
     return tuple(found)
+
+
+def _start(subject: Subject, view: View) -> datetime:
+    return view.valid_at if subject.period is None else subject.period.start

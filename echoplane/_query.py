@@ -23,16 +23,16 @@ from contracts.errors import BadRequest, ErasedMeanwhile, Incorrect, Unavailable
 from contracts.events import ErasedEvent
 from contracts.models import LanguageModel
 from contracts.ports import Discovery, TokenCounter
-from contracts.proposals import KeyProposal, Operation, Plan, Proposal
+from contracts.proposals import KeyProposal, Proposal
 from contracts.resolutions import KeyResolution
 from contracts.times import KnownAt, ValidAt
 from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import Generation, View, ViewRequest
 from discovery import check_proposal, propose_degraded
 from echoplane._digests import KeyedDigests
-from echoplane._histories import found_for
+from echoplane._histories import found_for, read_beside
 from echoplane._occurred import as_asked
-from echoplane._reading import Users, read_question
+from echoplane._reading import NOTHING_PROPOSED, Record, Users
 from ledger.closure import close
 from ledger.log import (
     Database,
@@ -45,23 +45,12 @@ from ledger.log import (
 )
 from ledger.resolve import pin, resolve_many
 from packing import answer_digest, event_ids, pack
-from realize import Derivation, Derived, claims_of, derive, named_pairs, read_answer, read_task, realize
+from realize import Derivation, Derived, Task, claims_of, derive, named_pairs, read_answer, read_task, realize
 
 log = structlog.get_logger()
 
 _TRIES_AFRESH = 2
 _INSTANT: Final = timedelta(microseconds=1)
-
-_NOTHING_PROPOSED: Final = Proposal(
-    plan=Plan(
-        operation=Operation.FACT, entities=(), relations=(), times=(), surface="text", confidence_ppm=0
-    ),
-    candidates=(),
-    keys=(),
-    routes=(),
-    degraded=False,
-)
-"""What a question is first read with: the record's own names and keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,15 +129,17 @@ class Path:
     ) -> Asked:
         pinned = await pin(self.database, tenant, request, wait_ms=wait_ms)
         started = time.perf_counter()
-        proposal = await self._grounded(tenant, question, pinned, _NOTHING_PROPOSED)
+        record = Record(users=self.users)
+        proposal = await self._grounded(tenant, question, pinned, NOTHING_PROPOSED, record)
         view, built, proposed = pinned, None, time.perf_counter()
-        if read_task(question, proposal.plan, named_pairs(proposal.plan, proposal)) is not None:
+        if (task := _task(question, proposal)) is not None:
             # What is derived stands on resolved states alone: nothing need be searched for.
-            view, built = await self._under(tenant, question, request, pinned, proposal)
+            view, built = await self._under(tenant, question, request, pinned, proposal=proposal, task=task)
         if built is None or built.answer.status != AnswerStatus.ANSWERED:
-            proposal = await self._propose(tenant, question, pinned)
+            proposal = await self._propose(tenant, question, pinned, record)
             proposed = time.perf_counter()
-            view, built = await self._under(tenant, question, request, pinned, proposal)
+            task = _task(question, proposal)
+            view, built = await self._under(tenant, question, request, pinned, proposal=proposal, task=task)
         trail = Trail(
             trail_id=new_trail_id(self.database),
             tenant=tenant,
@@ -189,17 +180,33 @@ class Path:
         )
 
     async def _under(
-        self, tenant: str, question: Question, request: ViewRequest, pinned: View, proposal: Proposal
+        self,
+        tenant: str,
+        question: Question,
+        request: ViewRequest,
+        pinned: View,
+        *,
+        proposal: Proposal,
+        task: Task | None,
     ) -> tuple[View, _Built]:
-        view = await self._asked_view(tenant, question, proposal, pinned, request)
-        return view, await self._build(tenant, question, view, proposal, self.configuration_hash)
+        view = pinned if task is None else await self._asked_view(tenant, task, pinned, request)
+        built = await self._build(
+            tenant, question, view, proposal=proposal, task=task, configuration_hash=self.configuration_hash
+        )
+        return view, built
 
     async def rebuild(self, *, tenant: str, trail: Trail) -> Rebuilt:
         """Run everything after `propose` again, from what a trail holds; see the port."""
         async with self.database.snapshot(tenant) as connection:
             await check_not_dropped(connection, tenant, trail.view.epoch)
+        task = _task(trail.question, trail.proposal)
         built = await self._build(
-            tenant, trail.question, trail.view, trail.proposal, trail.configuration_hash
+            tenant,
+            trail.question,
+            trail.view,
+            proposal=trail.proposal,
+            task=task,
+            configuration_hash=trail.configuration_hash,
         )
         return Rebuilt(
             pack=built.pack,
@@ -218,9 +225,8 @@ class Path:
         Raises:
             IntegrityFault: Something read does not match what covers it.
         """
-        gathered = await self._gather(
-            tenant, question=trail.question, view=trail.view, proposal=trail.proposal
-        )
+        task = _task(trail.question, trail.proposal)
+        gathered = await self._gather(tenant, view=trail.view, proposal=trail.proposal, task=task)
         return tuple(
             self._pack(
                 gathered,
@@ -239,7 +245,7 @@ class Path:
             found = await read_events_by_id(connection, keys, named)
         return tuple(event_id for event_id in named if isinstance(found.get(event_id), ErasedEvent))
 
-    async def _propose(self, tenant: str, question: Question, view: View) -> Proposal:
+    async def _propose(self, tenant: str, question: Question, view: View, record: Record) -> Proposal:
         """Ask discovery for candidates, and the record for what the question names."""
         try:
             proposal = await self.discovery.propose(tenant=tenant, question=question, view=view)
@@ -251,27 +257,24 @@ class Path:
                 "discovery_unavailable", code=error.code, reason=str(error.details().get("reason", ""))[:200]
             )
             proposal = await propose_degraded(self.database, tenant=tenant, question=question, view=view)
-        return await self._grounded(tenant, question, view, proposal)
+        return await self._grounded(tenant, question, view, proposal, record)
 
-    async def _grounded(self, tenant: str, question: Question, view: View, proposal: Proposal) -> Proposal:
+    async def _grounded(
+        self, tenant: str, question: Question, view: View, proposal: Proposal, record: Record
+    ) -> Proposal:
         """Return a proposal with the plan and the keys that the record gives."""
-        async with self.database.snapshot(tenant) as connection:
-            keys = await tenant_keys(self.database, tenant, connection)
-            return await read_question(
-                connection, keys, question=question, view=view, proposal=proposal, users=self.users
-            )
+        if record.lacks(question, proposal):
+            async with self.database.snapshot(tenant) as connection:
+                keys = await tenant_keys(self.database, tenant, connection)
+                await record.read(connection, keys, question=question, view=view, proposal=proposal)
+        return record.grounded(question, view=view, proposal=proposal)
 
-    async def _asked_view(
-        self, tenant: str, question: Question, proposal: Proposal, view: View, request: ViewRequest
-    ) -> View:
+    async def _asked_view(self, tenant: str, task: Task, view: View, request: ViewRequest) -> View:
         """
         Return the view that the question's own words ask for, within what the caller sees.
 
         Who says a valid time himself keeps it; nobody is shown what was not known at his own view.
         """
-        task = read_task(question, proposal.plan, named_pairs(proposal.plan, proposal))
-        if task is None:
-            return view
         period = task.subjects[0].period
         if period is not None and request.valid_at is None:
             view = replace(view, valid_at=ValidAt(period.start))
@@ -290,24 +293,26 @@ class Path:
             wait_ms=0,
         )
 
-    async def _gather(self, tenant: str, *, question: Question, view: View, proposal: Proposal) -> _Gathered:
+    async def _gather(self, tenant: str, *, view: View, proposal: Proposal, task: Task | None) -> _Gathered:
         """Read everything that an answer stands on; no budget has a part in it."""
         wanted = _keys(proposal)
+        pairs = [(key.entity, key.relation) for key in wanted]
         async with self.database.snapshot(tenant) as connection:
             keys = await tenant_keys(self.database, tenant, connection)
-            resolutions = tuple(
-                await resolve_many(connection, keys, view, [(key.entity, key.relation) for key in wanted])
-            )
+            beside = [] if task is None else read_beside(task, view)
+            every = list(dict.fromkeys([*pairs, *beside]))
+            resolved = dict(zip(every, await resolve_many(connection, keys, view, every), strict=True))
             resolutions = tuple(
                 [
-                    await as_asked(connection, keys, proposal.plan, resolution) if key.named else resolution
-                    for key, resolution in zip(wanted, resolutions, strict=True)
+                    await as_asked(connection, keys, proposal.plan, resolved[pair])
+                    if key.named
+                    else resolved[pair]
+                    for key, pair in zip(wanted, pairs, strict=True)
                 ]
             )
-            task = read_task(question, proposal.plan, named_pairs(proposal.plan, proposal))
             derivation = None
             if task is not None:
-                found = await found_for(connection, keys, view, task)
+                found = await found_for(connection, keys, view, task, resolved)
                 derivation = derive(task, found, at=view.valid_at, known_at=view.known_at)
             closures = await close(
                 connection,
@@ -347,9 +352,16 @@ class Path:
         )
 
     async def _build(
-        self, tenant: str, question: Question, view: View, proposal: Proposal, configuration_hash: str
+        self,
+        tenant: str,
+        question: Question,
+        view: View,
+        *,
+        proposal: Proposal,
+        task: Task | None,
+        configuration_hash: str,
     ) -> _Built:
-        gathered = await self._gather(tenant, question=question, view=view, proposal=proposal)
+        gathered = await self._gather(tenant, view=view, proposal=proposal, task=task)
         packed = self._pack(
             gathered,
             question=question,
@@ -372,6 +384,11 @@ class Path:
             pack=packed,
             resolutions=gathered.resolutions,
         )
+
+
+def _task(question: Question, proposal: Proposal) -> Task | None:
+    """Return what is to be derived, of a question that is understood whole over the names of the record."""
+    return read_task(question, proposal.plan, named_pairs(proposal.plan, proposal))
 
 
 def _keys(proposal: Proposal) -> tuple[KeyProposal, ...]:

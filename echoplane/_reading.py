@@ -9,16 +9,27 @@ recall, and never an answer about somebody else.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.proposals import Proposal
+from contracts.proposals import Operation, Plan, Proposal
 from contracts.trails import Question
 from contracts.views import View
 from discovery import grounded, speaks_of_self, spellings
 from ledger.log import TenantKeys, last_erasure
 from ledger.resolve import claimed_on, first_users
+
+NOTHING_PROPOSED: Final = Proposal(
+    plan=Plan(
+        operation=Operation.FACT, entities=(), relations=(), times=(), surface="text", confidence_ppm=0
+    ),
+    candidates=(),
+    keys=(),
+    routes=(),
+    degraded=False,
+)
+"""What a question is first read with: the record's own names and keys."""
 
 
 class _Known(NamedTuple):
@@ -55,28 +66,47 @@ class Users:
         return by_cut[0] if len(by_cut) == 1 else None
 
 
-async def read_question(
-    conn: AsyncConnection,
-    keys: TenantKeys,
-    *,
-    question: Question,
-    view: View,
-    proposal: Proposal,
-    users: Users,
-) -> Proposal:
+@dataclass(slots=True, kw_only=True)
+class Record:
     """
-    Return the proposal with the plan and the named keys that the record gives.
+    What the record says of the names in one question at one view: each name is looked up once.
 
     The first person is the tenant's only user. Discovery, which also sees who spoke and claimed
     nothing, must have read it so as well.
-
-    Raises:
-        IntegrityFault: A claim or contract about who is one with whom is not what was written.
     """
-    user = None
-    if speaks_of_self(question.text):
-        single = await users.single(conn, keys, view)
-        user = single if single in proposal.plan.entities else None
-    names = [*spellings(question.text, proposal), *([] if user is None else [user])]
-    claimed = await claimed_on(conn, keys, view, names)
-    return grounded(question, view=view, proposal=proposal, claimed=claimed, user=user)
+
+    users: Users
+    _claimed: dict[str, frozenset[str]] = field(default_factory=dict)
+    _asked: set[str] = field(default_factory=set)
+    _user: str | None = None
+
+    def lacks(self, question: Question, proposal: Proposal) -> bool:
+        """Say whether anything has to be read before a proposal can be grounded."""
+        return bool(self._unread(question, proposal)) or speaks_of_self(question.text)
+
+    async def read(
+        self, conn: AsyncConnection, keys: TenantKeys, *, question: Question, view: View, proposal: Proposal
+    ) -> None:
+        """
+        Look up what is not known yet.
+
+        Raises:
+            IntegrityFault: A claim or contract about who is one with whom is not what was written.
+        """
+        names = self._unread(question, proposal)
+        if speaks_of_self(question.text):
+            single = await self.users.single(conn, keys, view)
+            self._user = single if single in proposal.plan.entities else None
+            if self._user is not None and self._user not in self._asked:
+                names.append(self._user)
+        self._claimed.update(await claimed_on(conn, keys, view, names))
+        self._asked.update(names)
+
+    def grounded(self, question: Question, *, view: View, proposal: Proposal) -> Proposal:
+        """Return the proposal with the plan and the named keys that the record gives."""
+        names = {*spellings(question.text, proposal), *([] if self._user is None else [self._user])}
+        claimed = {name: own for name, own in self._claimed.items() if name in names}
+        return grounded(question, view=view, proposal=proposal, claimed=claimed, user=self._user)
+
+    def _unread(self, question: Question, proposal: Proposal) -> list[str]:
+        return [name for name in spellings(question.text, proposal) if name not in self._asked]

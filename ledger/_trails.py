@@ -15,10 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Final, TypeAlias
 
-import sqlalchemy as sa
 from pydantic import TypeAdapter
-from sqlalchemy.dialects import postgresql as pg
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.answers import AnswerStatus
 from contracts.contexts import ContextPack
@@ -27,9 +24,9 @@ from contracts.models import Reading
 from contracts.proposals import Proposal
 from contracts.trails import Question, Trail
 from contracts.views import View
-from ledger import _tables
 from ledger._canonical import canonical, parse
 from ledger._database import Database
+from ledger._direct import fetched
 from ledger._erasures import events_cited
 from ledger._events import new_id
 from ledger._keys import TenantKeys, framed
@@ -39,6 +36,41 @@ _QUESTION: Final = TypeAdapter(Question)
 _PROPOSAL: Final = TypeAdapter(Proposal)
 _READING: Final = TypeAdapter(Reading | None)
 _VIEW: Final = TypeAdapter(View)
+
+# The key of a context that is there already stays: it is what its form is encrypted under.
+_STORE_CONTEXTS: Final = (
+    "WITH given AS (SELECT * FROM unnest(CAST(%(context_hash)s AS text[]), CAST(%(content_hash)s AS text[]), "
+    "CAST(%(ciphertext)s AS bytea[]), CAST(%(wrapped_key)s AS bytea[])) "
+    "AS g(context_hash, content_hash, ciphertext, wrapped_key)), "
+    "added AS (INSERT INTO context (tenant, context_hash, content_hash, ciphertext) "
+    "SELECT %(tenant)s, context_hash, content_hash, ciphertext FROM given ORDER BY context_hash "
+    "ON CONFLICT DO NOTHING RETURNING context_hash) "
+    "INSERT INTO context_key (tenant, context_hash, wrapped_key) "
+    "SELECT %(tenant)s, context_hash, wrapped_key FROM given JOIN added USING (context_hash) "
+    "RETURNING context_hash"
+)
+_NEXT_NUMBERS: Final = (
+    "UPDATE trail_head SET number = number + %(count)s WHERE tenant = %(tenant)s RETURNING number"
+)
+_LAST_ERASED: Final = (
+    "SELECT max(commit) FROM erased WHERE tenant = %(tenant)s "
+    "AND event_id = ANY(CAST(%(event_ids)s AS text[]))"
+)
+# Lists in a column of their own travel as JSON: an array of arrays must have them of one length.
+_STORE_TRAILS: Final = (
+    "WITH given AS (SELECT * FROM unnest(CAST(%(trail_id)s AS text[]), CAST(%(number)s AS bigint[]), "
+    "CAST(%(context_hash)s AS text[]), CAST(%(asked_at)s AS timestamptz[]), CAST(%(body)s AS bytea[]), "
+    "CAST(%(ciphertext)s AS bytea[]), CAST(%(seal)s AS bytea[]), CAST(%(status)s AS text[]), "
+    "CAST(%(event_ids)s AS json[]), CAST(%(wrapped_key)s AS bytea[]), CAST(%(entities)s AS json[])) "
+    "AS g(trail_id, number, context_hash, asked_at, body, ciphertext, seal, status, event_ids, wrapped_key, "
+    "entities)), "
+    "added AS (INSERT INTO trail (tenant, trail_id, number, context_hash, asked_at, body, ciphertext, seal, "
+    "status, event_ids) SELECT %(tenant)s, trail_id, number, context_hash, asked_at, body, ciphertext, seal, "
+    "status, ARRAY(SELECT json_array_elements_text(given.event_ids)) FROM given) "
+    "INSERT INTO trail_key (tenant, trail_id, wrapped_key, entities) "
+    "SELECT %(tenant)s, trail_id, wrapped_key, "
+    "ARRAY(SELECT decode(json_array_elements_text(given.entities), 'hex')) FROM given RETURNING trail_id"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,21 +211,44 @@ def _recall(db: Database, keys: TenantKeys, trail: Trail, pack: ContextPack) -> 
 
 
 async def _store(db: Database, keys: TenantKeys, batch: Sequence[_Recall]) -> list[int]:
-    head = _tables.trail_head
-    next_number = (
-        sa.update(head).where(head.c.tenant == keys.tenant).values(number=head.c.number + len(batch))
-    )
     async with db.tenant(keys.tenant) as conn:
-        await _store_contexts(conn, keys, batch)
+        driver: Any = (await conn.get_raw_connection()).driver_connection
+        await fetched(driver, _STORE_CONTEXTS, _contexts(keys, batch))
         # Last of what waits for others: the number's row is locked until the commit.
-        last = (await conn.execute(next_number.returning(head.c.number))).scalar_one()
+        [[last]] = await fetched(driver, _NEXT_NUMBERS, {"tenant": keys.tenant, "count": len(batch)})
         # From here on no erasure goes on before this is stored: it would not find what cites its events.
-        await _check_nothing_erased(conn, batch)
+        cited = sorted(frozenset[str]().union(*(recall.cited for recall in batch)))
+        [[erased]] = await fetched(driver, _LAST_ERASED, {"tenant": keys.tenant, "event_ids": cited})
+        if erased is not None:
+            raise ErasedMeanwhile(commit=erased)
         numbers = range(last - len(batch) + 1, last + 1)
-        rows = [{**recall.trail, "number": number} for recall, number in zip(batch, numbers, strict=True)]
-        await conn.execute(sa.insert(_tables.trail), [{**row, "seal": trail_seal(keys, row)} for row in rows])
-        await conn.execute(sa.insert(_tables.trail_key), [recall.trail_key for recall in batch])
+        await fetched(driver, _STORE_TRAILS, _trails(keys, batch, numbers))
     return list(numbers)
+
+
+def _contexts(keys: TenantKeys, batch: Sequence[_Recall]) -> dict[str, Any]:
+    # Each once, and in one order, so that two processes with the same ones wait for each other in turn.
+    contexts = {recall.context["context_hash"]: recall for recall in batch}
+    ordered = [contexts[context_hash] for context_hash in sorted(contexts)]
+    columns = ("context_hash", "content_hash", "ciphertext")
+    return {
+        "tenant": keys.tenant,
+        "wrapped_key": [recall.context_key for recall in ordered],
+        **{name: [recall.context[name] for recall in ordered] for name in columns},
+    }
+
+
+def _trails(keys: TenantKeys, batch: Sequence[_Recall], numbers: Sequence[int]) -> dict[str, Any]:
+    rows = [{**recall.trail, "number": number} for recall, number in zip(batch, numbers, strict=True)]
+    columns = ("trail_id", "number", "context_hash", "asked_at", "body", "ciphertext", "status")
+    return {
+        "tenant": keys.tenant,
+        "seal": [trail_seal(keys, row) for row in rows],
+        "event_ids": [json.dumps(row["event_ids"]) for row in rows],
+        "wrapped_key": [recall.trail_key["wrapped_key"] for recall in batch],
+        "entities": [json.dumps([one.hex() for one in recall.trail_key["entities"]]) for recall in batch],
+        **{name: [row[name] for row in rows] for name in columns},
+    }
 
 
 def trail_seal(keys: TenantKeys, row: Any) -> bytes:  # noqa: ANN401 - a row, as read or to be written
@@ -234,35 +289,6 @@ def open_context(keys: TenantKeys, row: Any) -> RecalledContext:  # noqa: ANN401
     )
     _check_context(context_hash, form)
     return StoredContext(context_hash=context_hash, content_hash=content_hash, form=form)
-
-
-async def _store_contexts(conn: AsyncConnection, keys: TenantKeys, batch: Sequence[_Recall]) -> None:
-    # Each once, and in one order, so that two processes with the same ones wait for each other in turn.
-    contexts = {recall.context["context_hash"]: recall for recall in batch}
-    ordered = [contexts[context_hash] for context_hash in sorted(contexts)]
-    table = _tables.context
-    added = (
-        pg.insert(table)
-        .values([recall.context for recall in ordered])
-        .on_conflict_do_nothing()
-        .returning(table.c.context_hash)
-    )
-    new = set(await conn.scalars(added))
-    rows = [
-        {"tenant": keys.tenant, "context_hash": name, "wrapped_key": contexts[name].context_key}
-        for name in sorted(new)
-    ]
-    if rows:
-        await conn.execute(sa.insert(_tables.context_key), rows)
-
-
-async def _check_nothing_erased(conn: AsyncConnection, batch: Sequence[_Recall]) -> None:
-    cited = frozenset[str]().union(*(recall.cited for recall in batch))
-    erased = _tables.erased
-    query = sa.select(sa.func.max(erased.c.commit)).where(erased.c.event_id.in_(sorted(cited)))
-    commit = await conn.scalar(query) if cited else None
-    if commit is not None:
-        raise ErasedMeanwhile(commit=commit)
 
 
 def names_in(trail: Trail) -> set[str]:

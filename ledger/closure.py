@@ -81,7 +81,8 @@ async def close(
     """
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
     events = await _events(reader, [event_id for unit in candidates for event_id in unit.event_ids])
-    claims = await reader.of_events(events)
+    read = set(events)
+    claims = await reader.of_events(read)
     resolved = [(resolution.entity, resolution.relation) for resolution in resolutions]
     decided = await _decided(reader, view, [*claims, *standing, *_claims_in(resolutions)], resolved)
     wanted = {*answer_keys, *((claim.entity, claim.relation) for claim in standing)}
@@ -105,6 +106,8 @@ async def close(
         members,
         wanted,
         decided,
+        claims=claims,
+        read=read,
         named={claim.claim_id for claim in named},
         at=view.valid_at,
     )
@@ -295,11 +298,15 @@ async def _evidence(
     answer_keys: set[Key],
     decided: Decided,
     *,
+    claims: Sequence[Claim],
+    read: set[str],
     named: set[str],
     at: datetime,
 ) -> tuple[Evidence, ...]:
     of_event: dict[str, list[Claim]] = defaultdict(list)
-    for claim in await reader.of_events(members):
+    # What discovery proposed was read with all that it says.
+    told = [*claims, *await reader.of_events(members - read)]
+    for claim in sorted(told, key=lambda claim: claim.position):
         of_event[claim.event_id].append(claim)
     data_keys = await event_keys(reader.conn, reader.keys, sorted(members))
     evidence = []

@@ -13,7 +13,7 @@ from realize._reader import ABSTENTION, PROMPT_DIGEST, read_answer, read_rendere
 from realize._realize import realize
 from realize._select import named_pairs
 from realize._show import NOTHING_FOUND
-from realize._task import THROUGH_TIME, Task, read_task
+from realize._task import THROUGH_TIME, Subject, Task, read_task
 
 __all__ = [
     "ABSTENTION",
@@ -23,6 +23,7 @@ __all__ = [
     "Derivation",
     "Derived",
     "Found",
+    "Subject",
     "Task",
     "claims_of",
     "derive",
