@@ -131,6 +131,15 @@ class RunningPlane:
             trust_env=False,
         )
 
+    def async_client(self) -> httpx.AsyncClient:
+        """Make a client for many requests at once, with the local token and a long patience."""
+        return httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{self.port}",
+            headers={"authorization": f"Bearer {self.token}"},
+            timeout=300,
+            trust_env=False,
+        )
+
     # --- from behind -----------------------------------------------------------------------------
 
     def process_of(self, role: Role) -> ProcessRecord | None:

@@ -2,7 +2,8 @@
 Typed answers on real input: `make answers ANSWERS="vintages PATH"`, or `armar7 PATH`, `locomo PATH`.
 
 A plane of its own in a temporary folder, or the one in `--root`: what is not there yet is imported
-first. Prints questions that were answered wrongly or withheld wrongly, and tables.
+first. Several questions are asked at once. Prints questions that were answered wrongly or withheld
+wrongly, and tables.
 """
 
 from __future__ import annotations
@@ -17,18 +18,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import structlog
 
 from contracts.answers import Answer, AnswerStatus
 from tests.acceptance.planes import RunningPlane
 from tests.answers import scoring
-from tests.answers.asking import Table, questions, shuffled
+from tests.answers.asking import Asked, Table, questions, shuffled
 from tests.answers.oracle import read
 from tests.answers.robot import ask_robot
 from tests.answers.talk import ask_talk
 
 BUDGET_TOKENS = 16_384
 """A cell of the archive was told up to 84 times, and each is a line that an answer stands on."""
+
+AT_ONCE = 6
+"""Questions on their way: as many as keep two cores busy."""
+PROGRESS = 1_000
 
 
 def main() -> None:
@@ -50,7 +56,7 @@ def main() -> None:
             asyncio.run(ask_talk(plane, given.path, only=given.only, budget_tokens=BUDGET_TOKENS))
             return
         for table in _tables(plane, given.path, given.only):
-            _ask(plane, table, count=given.count, seed=given.seed, minutes=given.minutes)
+            asyncio.run(_ask(plane, table, count=given.count, seed=given.seed, minutes=given.minutes))
 
 
 @contextmanager
@@ -92,16 +98,18 @@ def _tables(plane: RunningPlane, folder: Path, only: list[str] | None) -> Iterat
         )
 
 
-def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int, minutes: float) -> None:
+async def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int, minutes: float) -> None:
     """Ask through HTTP and the whole plane, discovery and all: the door that a user has."""
-    found = []
+    found: list[tuple[Asked, str]] = []
+    waiting = iter(shuffled(questions(table, count=count, seed=seed), seed=seed))
     started = time.perf_counter()
-    with plane.http() as client:
-        for asked in shuffled(questions(table, count=count, seed=seed), seed=seed):
+
+    async def ask_on(client: httpx.AsyncClient) -> None:
+        for asked in waiting:
             if time.perf_counter() > started + 60 * minutes:
-                break
+                return
             request = {"question": asked.text, "budget": BUDGET_TOKENS}
-            reply = client.post(f"/v1/{table.tenant}/ask", json=request, timeout=300)
+            reply = await client.post(f"/v1/{table.tenant}/ask", json=request)
             body = reply.raise_for_status().json()
             answer = Answer(
                 status=AnswerStatus(body["status"]), value=body["answer"], cites=tuple(body["cites"]),
@@ -111,8 +119,13 @@ def _ask(plane: RunningPlane, table: Table, *, count: int, seed: int, minutes: f
             found.append((asked, verdict))
             if verdict in {scoring.WRONG, scoring.STALE, scoring.FALSE}:
                 print(f"{verdict}: {asked.text}\n  truth {asked.truth}\n  {answer}", flush=True)
+            if len(found) % PROGRESS == 0:
+                print(f"{table.tenant}: {len(found)} asked", flush=True)
+
+    async with plane.async_client() as client:
+        await asyncio.gather(*(ask_on(client) for _ in range(AT_ONCE)))
     seconds = time.perf_counter() - started
-    print(f"{table.tenant}: {len(found)} questions, {1_000 * seconds / len(found):.0f} ms each\n")
+    print(f"{table.tenant}: {len(found)} questions in {seconds:.0f} s, {AT_ONCE} at once\n")
     print(scoring.table(found), flush=True)
 
 
