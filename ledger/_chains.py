@@ -255,6 +255,11 @@ class Coverage:
         place = bisect_right(self._starts, at)
         return place > 0 and at < self._ends[place - 1]
 
+    def covers(self, start: int, end: int) -> bool:
+        """Return whether all of `[start, end)` is in the set."""
+        place = bisect_right(self._starts, start)
+        return start >= end or (place > 0 and end <= self._ends[place - 1])
+
     def within(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield what is in the set of `[start, end)`."""
         for place in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):

@@ -9,16 +9,14 @@ loaded once a fold.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from contracts.claims import Claim, ValidityKind
 from contracts.events import Stance
 from contracts.relations import Cardinality, RelationContract
-from ledger._cells import Cells, stored_part
+from ledger._cells import Cells
 from ledger._claims import NO_KEY
-from ledger._decide import ENDED
-from ledger._entries import class_of, extent_of, rank_and_rule
+from ledger._hearing import Hearing
 from ledger._identity import NO_MERGES, Merges, identity_of, moved_between, names_paired
 from ledger._kept import World
 from ledger._lines import Line
@@ -29,29 +27,10 @@ from ledger._reached import Reached, tombstones_apart
 from ledger._relations import IDENTITY, Contracts
 from ledger._settling import Settler
 from ledger._shelf import Shelf
-from ledger._tails import Incoming, only_says
+from ledger._tails import only_says
 from ledger._tombstones import Tombstone, is_veiled
-from ledger._values import Normals, is_wrong
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, bears_elsewhere, with_merged
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Heard:
-    """
-    What a value said by a source comes to on a key: `part` is that of its line as stored, None for none.
-
-    The rest as in `Incoming`.
-    """
-
-    part: str | None
-    rank: int
-    replaces_any: bool
-    value: str
-
-    def incoming(self, claim: Claim) -> Incoming:
-        """Return a claim of it that is to be placed."""
-        return Incoming(claim=claim, rank=self.rank, replaces_any=self.replaces_any, value=self.value)
 
 
 class Folding:
@@ -69,7 +48,6 @@ class Folding:
         self._reader = reader
         self._cells = cells
         self._shelf = Shelf(cells)
-        self._settler = Settler(self._shelf, reader.keys, self._digest)
         self._clouded: set[Key] = set()
         self._buried: set[Key] = set()
         self._claims: dict[str, Claim] = {}
@@ -78,12 +56,9 @@ class Folding:
         self._worlds: dict[Key, World] = {}
         self._identity_claims: list[Claim] = []
         self._merges = NO_MERGES
-        self._normals = Normals({})
-        self._of_relation: dict[str, RelationContract] = {}
-        self._normal_of: dict[tuple[str, str], str] = {}
-        self._digest_of: dict[str, str] = {}
+        self._hearing = self._heard_now()
+        self._settler = Settler(self._shelf, reader.keys, self._hearing.digest)
         self._around: dict[int, OnLine] = {}
-        self._heard_of: dict[tuple[Key, str, str, Stance, str | None], _Heard] = {}
         self._paired: set[str] = set()
         self._beneath: set[Key] = set()
 
@@ -106,8 +81,7 @@ class Folding:
     def register(self, contract: RelationContract) -> None:
         """Take in a contract of a relation that nothing was claimed on yet."""
         self.contracts = self.contracts.with_registered([contract])
-        for known in (self._of_relation, self._normal_of, self._heard_of, self._around):
-            known.clear()
+        self._hear_anew()
         # What was replayed so far knows the contracts of before.
         self._worlds.clear()
 
@@ -117,6 +91,12 @@ class Folding:
         # By now more of what tombstones know by digest may have been read in clear.
         claims = await self._reader.graves.named(claims)
         for claim in claims:
+            own = (claim.entity, claim.relation)
+            if claim.relation != NO_KEY and not bears_elsewhere(claim):
+                self.reached.note_alone(claim)
+                self._take(claim, (own,))
+                touched[own].append(claim)
+                continue
             keys = await self.reached.note(claim)
             self._take(claim, keys)
             if not keys:
@@ -125,32 +105,33 @@ class Folding:
                 touched[key].append(claim)
         worked_out = await self._changed_by_identity(claims, touched)
         plainly: set[Key] = set()
-        for key, own in touched.items():
+        for key, said in touched.items():
             if key[1] in IDENTITY or key in worked_out:
                 continue
-            if not self._by_tail(key, own, number):
+            if not self._by_tail(key, said, number):
                 plainly.add(key)
         if worked_out or plainly:
             await self._work_out(worked_out | plainly, number, whole=worked_out)
 
     # --- which keys a commit touches --------------------------------------------------------
 
-    def _take(self, claim: Claim, keys: Iterable[Key]) -> None:
+    def _take(self, claim: Claim, keys: Collection[Key]) -> None:
         self._claims[claim.claim_id] = claim
         if isinstance(claim, Tombstone):
             self._buried |= set(keys)
+        if claim.stance == Stance.CORRECT or (claim.stance == Stance.END and claim.value is None):
+            self._clouded |= set(keys)
         for key in keys:
             self._on_key[key].append(claim)
-            if claim.stance == Stance.CORRECT or (claim.stance == Stance.END and claim.value is None):
-                self._clouded.add(key)
-            world = self._worlds.get(key)
-            if world is not None:
-                world.take(claim)
+            if key in self._worlds:
+                self._worlds[key].take(claim)
 
     async def _changed_by_identity(
         self, claims: Sequence[Claim], touched: dict[Key, list[Claim]]
     ) -> set[Key]:
         """Return the keys that a change of who is one with whom makes new; none if nothing changed."""
+        if not any(key[1] in IDENTITY or key in self._beneath for key in touched):
+            return set()
         about = [claim for claim in claims if self._is_about_identity(claim)]
         if not about:
             return set()
@@ -187,22 +168,27 @@ class Folding:
 
     def _note_identity(self) -> None:
         self._merges = identity_of(self._identity_claims, self.contracts)
-        self._normals = Normals(self._merges.identity.root)
-        self._normal_of.clear()
-        self._heard_of.clear()
+        self._hear_anew()
         self._paired = names_paired(self._identity_claims)
         self._beneath = {(claim.entity, claim.relation) for claim in self._identity_claims}
+
+    def _hear_anew(self) -> None:
+        self._hearing = self._heard_now()
+        self._around.clear()
+
+    def _heard_now(self) -> Hearing:
+        return Hearing(self.contracts, self._merges.identity, self._reader.keys)
 
     # --- by the tail ------------------------------------------------------------------------
 
     def _by_tail(self, key: Key, claims: Sequence[Claim], commit: int) -> bool:
         """Place claims on the key's lines where their tails decide; False elsewhere: work the commit out."""
-        contract = self._contract(key[1])
+        contract = self._hearing.contract(key[1])
         if contract.cardinality == Cardinality.OCCURRENCE:
             return False
         if key in self._buried or key[0] in self._paired:
             return False
-        if any(claim.source.actor_id in self._paired for claim in claims):
+        if self._paired and any(claim.source.actor_id in self._paired for claim in claims):
             return False
         # All of a commit or none: what is placed and then withdrawn would leave its doubt behind.
         may_end_value = contract.cardinality == Cardinality.MANY
@@ -211,7 +197,7 @@ class Folding:
         return all(self._place(key, contract, claim, commit) for claim in claims)
 
     def _place(self, key: Key, contract: RelationContract, claim: Claim, commit: int) -> bool:
-        heard = self._heard(key, contract, claim)
+        heard = self._hearing.heard(key, claim)
         if heard.part is None:
             return False
         line = self._shelf.get(key, heard.part)
@@ -223,72 +209,16 @@ class Folding:
         around = self._around.get(id(line))
         if around is None:
             around = self._around[id(line)] = self._on_line(line, contract)
-        return place(line, heard.incoming(claim), commit, around)
+        return place(line, self._hearing.incoming(claim, heard), commit, around)
 
     def _on_line(self, line: Line, contract: RelationContract) -> OnLine:
         return OnLine(
             nearby=self._nearby,
             line=line,
-            normal=lambda other: self._normal(other, contract),
-            part_of=self._stored_part if contract.cardinality == Cardinality.MANY else None,
-            digest=self._digest,
+            normal=lambda other: self._hearing.normal(other, contract),
+            part_of=self._hearing.stored_part if contract.cardinality == Cardinality.MANY else None,
+            digest=self._hearing.digest,
         )
-
-    def _heard(self, key: Key, contract: RelationContract, claim: Claim) -> _Heard:
-        """Return what every claim of this value by this source comes to on the key."""
-        if not (claim.value is None or isinstance(claim.value, str)):
-            # One and true are equal to a dictionary, and not here.
-            return self._heard_anew(key, contract, claim)
-        name = (key, claim.source.actor_id, claim.source.actor_class, claim.stance, claim.value)
-        found = self._heard_of.get(name)
-        if found is None:
-            found = self._heard_of[name] = self._heard_anew(key, contract, claim)
-        return found
-
-    def _heard_anew(self, key: Key, contract: RelationContract, claim: Claim) -> _Heard:
-        source_class = class_of(claim.source, entity=key[0], relation=key[1], identity=self._merges.identity)
-        rank, any_rule = rank_and_rule(contract, actor_id=claim.source.actor_id, source_class=source_class)
-        normal = None if claim.value is None else self._normal(claim, contract)
-        return _Heard(
-            part=None if normal is not None and is_wrong(normal) else self._part_of(claim, contract),
-            rank=rank,
-            replaces_any=any_rule and not contract.conflict_window,
-            value=self._digest(ENDED if claim.stance == Stance.END or normal is None else normal),
-        )
-
-    def _part_of(self, claim: Claim, contract: RelationContract) -> str | None:
-        """Return the stored part of the line that a claim is on; None if that cannot be one."""
-        if contract.cardinality == Cardinality.ONE:
-            return WHOLE
-        if claim.value is None:
-            return None
-        return self._stored_part(self._normal(claim, contract))
-
-    def _stored_part(self, normal: str) -> str:
-        return stored_part(normal, self._reader.keys)
-
-    # What many claims of a fold have in common is worked out once for each fold.
-
-    def _contract(self, relation: str) -> RelationContract:
-        found = self._of_relation.get(relation)
-        if found is None:
-            found = self._of_relation[relation] = self.contracts.of(relation)
-        return found
-
-    def _normal(self, claim: Claim, contract: RelationContract) -> str:
-        if not isinstance(claim.value, str):
-            return self._normals.of(claim.value, contract)
-        name = (contract.relation, claim.value)
-        found = self._normal_of.get(name)
-        if found is None:
-            found = self._normal_of[name] = self._normals.of(claim.value, contract)
-        return found
-
-    def _digest(self, text: str) -> str:
-        found = self._digest_of.get(text)
-        if found is None:
-            found = self._digest_of[text] = self._reader.keys.digest(text.encode()).hex()
-        return found
 
     # --- from claims ------------------------------------------------------------------------
 
@@ -364,10 +294,10 @@ class Folding:
         many: set[Key] = set()
         for claim in claims:
             key = (claim.entity, claim.relation)
-            contract = self._contract(claim.relation)
+            contract = self._hearing.contract(claim.relation)
             if claim.relation == NO_KEY or contract.cardinality == Cardinality.OCCURRENCE:
                 continue
-            part = self._part_of(claim, contract)
+            part = self._hearing.part_of(claim, contract)
             if part is not None:
                 wanted.add((key, part))
                 places.append((key, part, claim))
@@ -387,10 +317,10 @@ class Folding:
             line = self._shelf.get(key, part)
             if line is None or line.tail is None or not only_says(claim, may_end_value=part != WHOLE):
                 continue
-            start, _, earliest = extent_of(claim.validity)
+            start, _, earliest = self._hearing.extent(claim.validity)
             is_state = claim.validity.kind == ValidityKind.SINCE
             if is_state and start >= line.tail.latest and earliest >= line.tail.first:
                 continue
-            incoming = self._heard(key, self._contract(key[1]), claim).incoming(claim)
+            incoming = self._hearing.incoming(claim, self._hearing.heard(key, claim))
             if line.tail.takes(incoming) and (line.tail.is_open if is_state else line.tail.is_even):
                 yield Late(line=line, incoming=incoming)

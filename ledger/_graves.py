@@ -218,6 +218,8 @@ class Graves:
     async def named(self, claims: Iterable[Claim]) -> list[Claim]:
         """Return the claims, tombstones among them with every name and value that is known by now."""
         known = list(claims)
+        if not self._stored:
+            return known
         stones = [self._stored[claim.claim_id] for claim in known if claim.claim_id in self._stored]
         if not stones:
             return known

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from contracts.records import record
 from ledger._chains import Coverage
 from ledger._decide import State
-from ledger._intervals import Intervals, difference, interval
+from ledger._intervals import FOREVER, Intervals, difference, interval
 from ledger._tails import Tail
 from ledger._timeline import Segment
 
@@ -86,6 +86,8 @@ class Line:
         """Make the open cells within `[start, end)` equal to the segments, from this commit on."""
         assert self.knows(start, end)
         self.blank = False
+        if self._follow(segments, commit):
+            return
         old = self._touching(start, end)
         outer = [one._replace(end=start) for one in old if one.start < start < one.end]
         outer += [one for one in old if one.end == start or one.start == end]
@@ -105,9 +107,21 @@ class Line:
             if one not in self.cells:
                 self._open(one, commit)
 
+    def _follow(self, segments: Sequence[Segment], commit: int) -> bool:
+        """Let what begins within the last segment, and never ends, take its place, as most does."""
+        last, new = self.last, segments[0]
+        if last is None or len(segments) > 1 or not last.start < new.start < last.end == new.end == FOREVER:
+            return False
+        if (last.state, last.claims) == (new.state, new.claims):
+            return False
+        self._close(last, commit)
+        self._open(last._replace(end=new.start), commit)
+        self._open(new, commit)
+        return True
+
     def knows(self, start: int, end: int) -> bool:
         """Return whether all open cells that touch `[start, end)` are here."""
-        return self.whole or not any(True for _ in self._known.missing(start, end))
+        return self.whole or self._known.covers(start, end)
 
     @property
     def last(self) -> Segment | None:
@@ -162,13 +176,20 @@ class Line:
         elif cell.known_from < commit:
             self.passed.remove(cell.until(commit))
         self.cells[segment] = cell
-        insort(self._ordered, segment, key=_start)
+        last = self.last
+        if last is None or last.start < segment.start:
+            self._ordered.append(segment)
+        else:
+            insort(self._ordered, segment, key=_start)
 
     def _close(self, segment: Segment, commit: int) -> None:
         if self._closing != commit:
             self._closing, self._just_closed = commit, {}
         cell = self.cells.pop(segment)
-        del self._ordered[bisect_left(self._ordered, segment.start, key=_start)]
+        if self.last is segment:
+            self._ordered.pop()
+        else:
+            del self._ordered[bisect_left(self._ordered, segment.start, key=_start)]
         self._just_closed[segment] = cell
         if cell.cell_id is not None:
             self.closed[cell.cell_id] = cell.until(commit)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from contracts.claims import Claim
 from ledger._claims import NO_KEY
 from ledger._tombstones import Tombstone, is_veiled
-from ledger._world import Key, Reader, bears_elsewhere, references_of
+from ledger._world import Key, Reader, references_of
 
 
 class Reached:
@@ -35,12 +35,13 @@ class Reached:
         """The same as they are stored, by claim id."""
         return self._stored
 
+    def note_alone(self, claim: Claim) -> None:
+        """Take in a claim that bears on its own key alone."""
+        self._of_event[claim.event_id] |= self._own(claim)
+
     async def note(self, claim: Claim) -> set[Key]:
-        """Take in a claim; return every key that it bears on, its own among them."""
+        """Take in a claim that bears on others; return every key that it bears on, its own among them."""
         keys = {(claim.entity, claim.relation)} if claim.relation != NO_KEY else set()
-        if not bears_elsewhere(claim):
-            self._of_event[claim.event_id] |= self._own(claim)
-            return keys
         stored = await self._stored_of(claim)
         graves = self._reader.graves
         if isinstance(claim, Tombstone):

@@ -19,6 +19,7 @@ from contracts.times import KnownAt
 from ledger._cells import cell_seal
 from ledger._claims import claim_id_of, row_of, state_start
 from ledger._decide import State
+from ledger._entries import extent_of
 from ledger._intervals import bound, lower, upper
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
@@ -233,6 +234,7 @@ def _tail(made: Made, keys: Sequence[Key], place: int, shape: Shape, size: int) 
             rank=rank_of(contract, actor_id=claim.source.actor_id, source_class=claim.source.actor_class),
             replaces_any=replaces_any(contract, claim.source.actor_class),
             value=made.keys.digest(normal_form(claim.value, contract).encode()).hex(),
+            extent=extent_of(claim.validity),
         )
 
     first = next(one for one in range(size) if shape.says(one, size)["validity"].start == START)

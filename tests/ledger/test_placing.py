@@ -148,6 +148,7 @@ class Placing:
         incoming = Incoming(
             claim=claim, rank=entry.rank, value=digest(value_of(entry)),
             replaces_any=entry.replaces_any and not CONTRACTS.of(self.relation).conflict_window,
+            extent=extent_of(claim.validity),
         )  # fmt: skip
         around = Whole(court=court, part=part, is_many=self.is_many, is_hidden=is_hidden)
         return place(line, incoming, cut, around)
