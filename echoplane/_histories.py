@@ -15,7 +15,7 @@ from contracts.resolutions import KeyResolution, Missing
 from contracts.times import ValidAt
 from contracts.views import View
 from ledger.log import TenantKeys
-from ledger.resolve import EVERYTHING, Window, history, resolve
+from ledger.resolve import EVERYTHING, Window, as_certain, history, resolve
 from realize import THROUGH_TIME, Found, Subject, Task
 
 _INSTANT: Final = timedelta(microseconds=1)
@@ -37,8 +37,8 @@ async def found_for(
     """
     Return what the ledger has of each subject, as known at the view's cut.
 
-    A subject's answer is that of the first instant of its period; its history that of the whole. What of
-    it was resolved at the view (`read_beside`) is not resolved anew.
+    A subject's answer is that of the first instant of its period, if that is certain all through it; its
+    history that of the whole. What of it was resolved at the view (`read_beside`) is not resolved anew.
 
     Raises:
         IntegrityFault: Something that was read is not what was written.
@@ -52,6 +52,7 @@ async def found_for(
         else:
             at = replace(view, valid_at=ValidAt(start))
             resolution = await resolve(conn, keys, at, subject.entity, subject.relation)
+        resolution = await as_certain(conn, keys, resolution, until=end)
         # Who is one with whom holds for all valid time.
         names = resolved[subject.entity, SAME_AS]
         known = await history(

@@ -1,4 +1,4 @@
-"""What happened on a key, where a question asks for it as a whole and not for one instant."""
+"""What a question asks of a key: all that happened on it, or what it has at one instant for certain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contracts.proposals import Operation, Plan
 from contracts.relations import Cardinality
 from contracts.resolutions import KeyResolution
 from ledger.log import TenantKeys
-from ledger.resolve import occurrences
+from ledger.resolve import as_certain, occurrences
 
 # Time is counted in microseconds: what covers the instant of the view has begun by then.
 _INSTANT: Final = timedelta(microseconds=1)
@@ -25,14 +25,17 @@ async def as_asked(
     Return the resolution of a named key with all occurrences up to the view's valid time.
 
     "How many places has Ann visited?" asks for every visit, not for those of this instant; what
-    goes on now does not. A key of another cardinality, or without an occurrence, stays as it is.
+    goes on now does not. One without an occurrence stays as it is. Of another cardinality a key has
+    nothing where it may be that something else already held, which is told coarsely ("in 2023").
 
     Raises:
         IntegrityFault: A claim or contract that was read is not what was written.
     """
-    if resolution.contract.cardinality != Cardinality.OCCURRENCE or plan.operation == Operation.CURRENT_STATE:
-        return resolution
     view = resolution.view
+    if resolution.contract.cardinality != Cardinality.OCCURRENCE:
+        return await as_certain(conn, keys, resolution, until=view.valid_at + _INSTANT)
+    if plan.operation == Operation.CURRENT_STATE:
+        return resolution
     found = await occurrences(
         conn,
         keys,

@@ -19,6 +19,7 @@ from contracts.histories import Rectangle
 from contracts.identity import IDENTITY
 from contracts.resolutions import KeyResolution, ResolvedSet
 from contracts.views import View, ViewRequest
+from ledger._coarse import as_certain
 from ledger._contracts_read import registered_contracts, usual_contract
 from ledger._database import Database
 from ledger._deciding import answers
@@ -51,6 +52,7 @@ __all__ = [
     "Rectangle",
     "Stand",
     "Window",
+    "as_certain",
     "claimed_on",
     "diff",
     "first_users",

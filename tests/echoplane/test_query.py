@@ -202,6 +202,38 @@ async def test_a_key_under_another_name_of_the_entity_is_named(plane, remember, 
     assert (answer.status, answer.value) == ("answered", "Lyon")
 
 
+@pytest.mark.parametrize(
+    ("text", "valid_at"),
+    [
+        ("Where does Ann live?", "2023-06-01"),
+        ("Where did Ann live on 1 June 2023?", None),
+        ("Where did Ann live in 2023?", None),
+    ],
+)
+async def test_what_may_have_changed_by_then_is_not_said_for_certain(plane, remember, turn, text, valid_at):
+    """She moved "in 2023", nobody told when: by June that may have been, or not."""
+    lyon, paris = (
+        {"entity": "Ann", "relation": "lives_in", "value": value, "valid": {"since": since}}
+        for value, since in (("Lyon", "2020-01-01T00:00:00Z"), ("Paris", "2023"))
+    )
+    await remember("home", turn("It was Lyon.", claims=[lyon]), turn("Then Paris.", claims=[paris]))
+
+    async def told(at, text=text):
+        request = replace(
+            NOW, valid_at=None if at is None else datetime.fromisoformat(f"{at}T00:00:00+00:00")
+        )
+        return await plane.path.ask("home", replace(WHERE, text=text), request, wait_ms=0)
+
+    asked = await told(valid_at)
+
+    assert (asked.answer.status, asked.answer.reason) == ("insufficient_evidence", "undetermined")
+    shown = [line.text for line in asked.pack.lines]
+    assert [place for place in ("Lyon", "Paris") if any(place in line for line in shown)] == ["Lyon", "Paris"]
+    assert asked.answer.cites
+    assert (await told("2022-06-01", WHERE.text)).answer.value == "Lyon"
+    assert (await told("2024-01-01", WHERE.text)).answer.value == "Paris"
+
+
 async def test_occurrences_are_counted_over_all_time_and_not_at_one_instant(plane, remember, turn):
     def visit(place, day):
         at = {"at": f"{day}T12:00:00Z", "precision": "minute"}
