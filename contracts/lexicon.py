@@ -75,5 +75,12 @@ RELATIONS: Final[tuple[RelationWords, ...]] = (
 CARDINALITY_OF: Final = {words.relation: words.cardinality for words in RELATIONS}
 """Cardinality of the listed relations until a tenant registers its own contract; `one` for the rest."""
 
+_OF_BIRTH: Final = (
+    "birth_date", "birth_day", "birthdate", "born", "born_on", "date_born", "date_of_birth", "day_of_birth",
+    "dob", "was_born_on",
+)  # fmt: skip
+ALSO_CALLED: Final = dict.fromkeys(_OF_BIRTH, "birthday")
+"""Other names of a listed relation, under which it is often told as a structured claim: what it is called."""
+
 FAVORITE_PREFIX: Final = "favorite_"
 """`favorite_<noun>` is a family: one value each, found by "favorite" and the noun."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from contracts.claims import Claim
-from discovery._text import content_stems, words
+from discovery._relations import content_roots
+from discovery._text import words
 
 SAME_AS: Final = "same_as"
 """The relation whose value is another name of its entity."""
@@ -21,7 +22,7 @@ class TenantNames:
     Names to read a question with.
 
     `entities` maps the folded words of a name to the names spelled so; `relations` maps a
-    relation to the stems of its own name; `user` is the tenant's single actor of class `user`,
+    relation to the roots of its own name's words; `user` is the tenant's single actor of class `user`,
     whom the first person means, or None where there is none or more than one.
     """
 
@@ -71,7 +72,7 @@ class NameBook:
     def add_relation(self, name: str, *, commit: int) -> None:
         """Make a relation known from a commit on."""
         if self._is_new("relation", name, commit):
-            self._relations[name] = content_stems(name)
+            self._relations[name] = content_roots(name)
 
     def add_user(self, actor: str, *, commit: int) -> None:
         """Make an actor of class `user` known from a commit on."""

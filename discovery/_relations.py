@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from contracts.lexicon import CARDINALITY_OF, FAVORITE_PREFIX, RELATIONS
+from contracts.lexicon import ALSO_CALLED, CARDINALITY_OF, FAVORITE_PREFIX, RELATIONS
 from discovery._text import STOP_WORDS, stem, words
 
 RELATIONS_MAX: Final = 8
@@ -42,9 +42,9 @@ def root(word: str) -> str:
     return _SPELLING.get(stemmed, stemmed)
 
 
-def _folded(stemmed: str) -> str:
-    """Return a stem with irregular pasts and spellings folded: stemmed again it would be another."""
-    return root(stemmed) if stemmed in _IRREGULAR else _SPELLING.get(stemmed, stemmed)
+def content_roots(name: str) -> frozenset[str]:
+    """Return the roots of the words of a relation's name, leaving out stop words."""
+    return frozenset(root(word) for word in words(name) if word not in STOP_WORDS)
 
 
 def _lexicon() -> tuple[tuple[str, Cue], ...]:
@@ -62,7 +62,7 @@ def find_relations(asked: Sequence[str], known: Mapping[str, frozenset[str]]) ->
 
     Args:
         asked: Folded words of the question, without those of the entities it names.
-        known: The tenant's own relations and the stems of their names.
+        known: The tenant's own relations and the roots of their names.
     """
     text = _OTHER_DATE.sub(" ", _OTHER_LIKE.sub(" ", " ".join(asked)))
     stems = frozenset(root(word) for word in text.split())
@@ -86,10 +86,15 @@ def _weight(cue: Cue) -> int:
 
 
 def _matches(stems: frozenset[str], known: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, Cue]]:
-    yield from ((relation, cue) for relation, cue in _CUES if cue <= stems)
+    # What a listed relation is also called is found as that is, and stands beside it.
+    called = [name for name in sorted(known) if name in ALSO_CALLED]
+    for relation, cue in _CUES:
+        if cue <= stems:
+            yield relation, cue
+            yield from ((name, cue) for name in called if ALSO_CALLED[name] == relation)
     for relation in sorted(known):
         # A listed relation is found by its cues; its name alone would match less exactly.
-        own = frozenset(_folded(word) for word in known[relation])
+        own = known[relation]
         if relation not in CARDINALITY_OF and own and own <= stems:
             yield relation, own
 
@@ -99,7 +104,7 @@ def _favorites(text: str, stems: frozenset[str], known: Mapping[str, frozenset[s
         return ()
     named = []
     for relation in sorted(known):
-        own = frozenset(_folded(word) for word in known[relation])
+        own = known[relation]
         if relation.startswith(FAVORITE_PREFIX) and own <= stems | {"favorit"}:
             named.append(relation)
     if named:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from contracts.lexicon import CARDINALITY_OF, RELATIONS
+from contracts.lexicon import ALSO_CALLED, CARDINALITY_OF, RELATIONS
 from contracts.relations import Cardinality
 from realize._scope import cues_of, fold, words_in
 
@@ -32,14 +32,16 @@ _OF_PLACES: Final = frozenset({"lives_in", "works_at", "studies_at", "born_in", 
 _PLACE_WORDS: Final = frozenset(
     {"in", "at", "on", "to", "location", "place", "address", "home", "room", "position"}
 )
-_ONCE_FOR_ALL: Final = frozenset({"born_in", "birthday"})
-"""What is told in the past tense and holds for ever."""
-
-BIRTHDAY: Final = "birthday"
 AGE: Final = "age"
+_BIRTHDAY: Final = "birthday"
 _AGED: Final = frozenset({"old", "age", "aged", "older", "younger"})
 
 _CUE_WORDS: Final = {each.relation: {word for cue in each.cues for word in cue} for each in RELATIONS}
+
+
+def is_birth(relation: str) -> bool:
+    """Say whether a relation holds a day of birth, whatever it is called."""
+    return ALSO_CALLED.get(relation, relation) == _BIRTHDAY
 
 
 def asks_age(question: str) -> bool:
@@ -49,7 +51,7 @@ def asks_age(question: str) -> bool:
 
 def fits(question: str, *, entity: str, relation: str) -> bool:
     """Say whether the asking word, and who does what to whom, ask for the value of the key."""
-    if relation in {BIRTHDAY, AGE} and asks_age(question):
+    if (is_birth(relation) or relation == AGE) and asks_age(question):
         # An age is worked out of a day of birth, or of what was told on another day.
         return False
     words = [word.removesuffix("'s") for word in words_in(question)]
@@ -65,7 +67,8 @@ def fits(question: str, *, entity: str, relation: str) -> bool:
 
 def looks_back(question: str, *, entity: str, relation: str, cardinality: Cardinality) -> bool:
     """Say whether a question is in a past tense that its key, held at the view, does not answer."""
-    if cardinality == Cardinality.OCCURRENCE or relation in _ONCE_FOR_ALL:
+    if cardinality == Cardinality.OCCURRENCE or relation == "born_in" or is_birth(relation):
+        # What is told in the past tense and holds for ever.
         return False
     words = set(words_in(question)) - set(words_in(entity))
     if words & _PAST:
@@ -95,7 +98,7 @@ def _word_fits(asking: str, after: list[str], relation: str) -> bool:
         case "why" | "whose":
             return False
         case "when":
-            return relation == BIRTHDAY
+            return is_birth(relation)
         case "how":
             return bool(after) and (after[0] in _HOW or fold(after[0]) in cues_of(relation))
         case "where":

@@ -162,7 +162,9 @@ def _stated_start(claim: Claim) -> tuple[datetime, datetime] | None:
     if validity.kind == ValidityKind.AT or validity.start is None or validity.earliest is None:
         return None
     heard = claim.recorded_at if claim.observed_at is None else min(claim.observed_at, claim.recorded_at)
-    return (validity.earliest, validity.start) if validity.earliest < heard else None
+    # What was told without a start begins when it was heard; an interval that ends was told whole.
+    is_told = validity.end is not None or validity.earliest < heard or validity.start > heard
+    return (validity.earliest, validity.start) if is_told else None
 
 
 def _unbroken(found: Found, words: Sequence[str]) -> Iterator[Rectangle]:

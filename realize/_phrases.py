@@ -35,7 +35,9 @@ _MACROS: Final = {
     "NEWEST": r"(?:the |our )?(?:<LATEST> )(?:<NOUN> (?:for|of|on) )?S0",
     "SAID": r"(?:published|reported|released|recorded|stated|told)",
     "PREPOSITION": r"(?:in|at|as|for|with|to|on)",
-    "WORDS": r"(?P<words>E\d|[a-z]\w*(?: [a-z]\w*){0,4}?)",
+    # In any script; slots are the only words with a capital. A value may have an entity's name in it.
+    "WORD": r"(?:E\d(?: 's)?|[^\W\d_A-Z]\w*)",
+    "WORDS": r"(?P<words><WORD>(?: <WORD>){0,4}?)",
     "SINCE": r"since (?:when|(?:what|which) (?:date|day|time|week|month|year))",
     "START": r"(?:(?:start|begin)(?: to)?|BEGIN|get|become)",
     "TODAY": r"(?: (?:now|today|currently|already|so far|by now))?",

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Final
 
-from contracts.lexicon import FAVORITE_PREFIX, RELATIONS
+from contracts.lexicon import ALSO_CALLED, FAVORITE_PREFIX, RELATIONS
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SIGNS: Final = re.compile(
@@ -177,7 +177,7 @@ def cues_of(relation: str) -> frozenset[str]:
     """Return the folded words that mean a relation."""
     words = set(words_in(relation.replace("_", " ")))
     for listed in RELATIONS:
-        if listed.relation == relation:
+        if listed.relation == ALSO_CALLED.get(relation, relation):
             words |= {word for cue in listed.cues for word in cue}
     if relation.startswith(FAVORITE_PREFIX):
         words |= {"favourite", "favorite", "prefer", "like", "love", "enjoy", "best", "most"}

@@ -16,7 +16,7 @@ from typing import Final
 
 from contracts.proposals import Plan, TimeExpression
 from contracts.trails import Question
-from realize._asking import AGE, BIRTHDAY, asks_age, fits
+from realize._asking import AGE, asks_age, fits, is_birth
 from realize._inverse import turns_around
 from realize._phrases import KEY, KNOWN_AFTER, KNOWN_BEFORE, WAYS
 from realize._scope import words_in
@@ -57,6 +57,9 @@ _OF_NOW: Final = THROUGH_TIME | {
     Form.YES_NO, Form.IS_SO, Form.IS_WHEN, Form.WHO_SAID, Form.AGE, Form.APART,
 }  # fmt: skip
 """What may be asked without a time: of what stands at the view."""
+
+
+_NAMED: Final = re.compile(r"E(?P<entity>\d)(?P<owns> 's)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +202,7 @@ class _Asked:
             return None
         asked = self._bounds(known or _group(match, "k"))
         on = self._bounds(_group(match, "on"))
-        if self.relation in {BIRTHDAY, AGE} and self.asks_age:
+        if (is_birth(self.relation) or self.relation == AGE) and self.asks_age:
             # An age follows from the day of birth, which holds for ever, and is that of another day.
             if form not in {Form.VALUE, Form.AGE} or len(subjects) != 1:
                 return None
@@ -228,10 +231,14 @@ class _Asked:
         )
 
     def _words(self, named: str | None) -> str | None:
-        """Return the words of a value, which may be what an entity is called."""
-        if named is None or re.fullmatch(r"E\d", named) is None:
-            return named
-        return " ".join(words_in(self.entities[int(named[1:])]))
+        """Return the words of a value, in which an entity's name may stand."""
+        if named is None:
+            return None
+        return _NAMED.sub(self._spelled, named)
+
+    def _spelled(self, found: re.Match[str]) -> str:
+        name = " ".join(words_in(self.entities[int(found["entity"])]))
+        return name if found["owns"] is None else f"{name}'s"
 
     def _bounds(self, slot: str | None) -> Bounds | None:
         if slot is None:
