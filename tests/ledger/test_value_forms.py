@@ -13,10 +13,14 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from contracts.events import ClaimDraft
+from contracts.limits import VALUE_DEPTH_MAX
 from contracts.relations import ValueType, default_contract
 from contracts.values import NotOfType
 from ledger import _units
+from ledger._canonical import canonical
 from ledger._schemas import check_schema, follow
 from ledger._units import UNITS_VERSION, check_unit, conversion
 from ledger._values import Normals, is_wrong, normal_form, spelt_form, takes
@@ -226,6 +230,27 @@ def test_json_follows_its_schema_and_the_reason_names_the_schema_and_not_the_val
         normal_form({"street": "Rue Mercière", "secret": 1}, contract)
     assert "additionalProperties" in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("written", ["0.10000000000000001", "1e-1", "0.1"])
+def test_a_number_in_json_is_the_double_nearest_to_it_and_as_text_what_is_written(written):
+    draft = ClaimDraft.model_validate_json(f'{{"entity": "a", "relation": "r", "value": {written}}}')
+
+    assert canonical(draft.value) == b"0.1"
+    assert (form(written, "number") == form(0.1, "number")) == (written != "0.10000000000000001")
+
+
+@pytest.mark.parametrize("inner", [[], {}, 1])
+def test_a_value_has_as_many_levels_of_lists_and_objects_as_the_limit_says(inner):
+    def said(levels):
+        value = inner
+        for level in range(levels - isinstance(inner, list | dict)):
+            value = [value] if level % 2 else {"a": value}
+        return ClaimDraft.model_validate({"entity": "a", "relation": "r", "value": value})
+
+    assert said(VALUE_DEPTH_MAX).value is not None
+    with pytest.raises(ValidationError, match="nested deeper than 16"):
+        said(VALUE_DEPTH_MAX + 1)
 
 
 def nested(depth: int) -> dict[str, object]:
