@@ -2,8 +2,8 @@
 Learning that tenants have new commits: Redis says "look", PostgreSQL says at what.
 
 A wake-up on the stream is a hint to look at the heads of all tenants, one small query; nothing
-else in it is read. Without Redis the same look is taken every few seconds, and a question catches
-up by itself in any case.
+else in it is read. Without Redis the same look is taken every second, and while it says nothing every
+few, in case that it lost something; a question catches up by itself in any case.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ledger import log
 
 STREAM: Final = "echoplane:commits"
 GROUP: Final = "discovery"
-BLOCK_MS: Final = 2_000
+BLOCK_MS: Final = 8_000
 READ_MAX: Final = 1_000
-LOOK_SECONDS: Final = 2.0
-"""Between two looks at the heads when nothing wakes us."""
+LOOK_SECONDS: Final = 10.0
+"""Between two looks at the heads while Redis says nothing; while it is down, each try to reach it is one."""
 PAUSE_SECONDS: Final = 0.2
 """Between two looks when everything wakes us."""
 RETRY_SECONDS: Final = 1.0
@@ -88,11 +88,11 @@ async def watch(
 
 async def listen(redis_url: str, *, hint: asyncio.Event, stop: asyncio.Event) -> None:
     """
-    Set `hint` whenever something is said on the stream; wait for a Redis that is gone.
+    Set `hint` whenever something is said on the stream, and while nothing can be heard of it.
 
     Args:
         redis_url: Where the stream is.
-        hint: Set when something is said.
+        hint: Set when something is said, or may have been.
         stop: Set to end, beside a cancellation: before Python 3.12 `asyncio.wait_for`, which redis-py
             waits with, can lose one. Seen within `BLOCK_MS`.
     """
@@ -120,6 +120,7 @@ async def listen(redis_url: str, *, hint: asyncio.Event, stop: asyncio.Event) ->
                 if not down:
                     _log.warning("wake_ups_interrupted", error=type(error).__name__)
                 down = True
+                hint.set()
                 await asyncio.sleep(RETRY_SECONDS)
     finally:
         await client.aclose()

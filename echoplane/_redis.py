@@ -128,6 +128,8 @@ async def _start(folder: DataFolder, binary: Path) -> RedisAddress:
         # Its slow log would hold commands, which is content.
         "slowlog-max-len": "0",
         "loglevel": "notice",
+        # It looks after itself that often a second, and has nothing to do: no key of ours expires.
+        "hz": "1",
     }
     command = [str(binary)]
     for name, value in options.items():

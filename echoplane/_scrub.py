@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -42,9 +43,10 @@ from echoplane._scrub_database import (
     rewrite_tables,
 )
 from echoplane._settings import Settings
+from echoplane._state import PlaneState
 
-LOOK_SECONDS: Final = 0.5
-"""Between two looks of the supervisor for a scrub that is owed."""
+LOOK_SECONDS: Final = 10.0
+"""Between two looks of the supervisor for a scrub that it was not told of: whoever owes it was killed."""
 RETRY_SECONDS: Final = 30.0
 """Between two tries of a scrub that could not be done."""
 
@@ -57,6 +59,7 @@ class Announcement:
     """An erasure that is about to be written; from then on it is owed a scrub, however its process ends."""
 
     def __init__(self, folder: DataFolder) -> None:
+        self._folder = folder
         place = folder.root / "scrub"
         place.mkdir(mode=0o700, exist_ok=True)
         self._path = place / f"{secrets.token_hex(8)}.announced"
@@ -69,6 +72,9 @@ class Announcement:
     def owe(self) -> None:
         """Say that it was committed, or that nobody knows."""
         self._path.rename(self._path.with_suffix(".owed"))
+        state = PlaneState.read(self._folder)
+        if state is not None:
+            state.process.signal(signal.SIGUSR1)
 
 
 @contextmanager
@@ -144,11 +150,14 @@ async def settle(settings: Settings, *, force: bool = False) -> ScrubAnswer:
         return read_scrub(folder)
 
 
-async def keep_settled(settings: Settings) -> None:
-    """Scrub whenever it is owed, until cancelled: the supervisor's part."""
+async def keep_settled(settings: Settings, *, told: asyncio.Event) -> None:
+    """Scrub whenever it is owed, at once when `told` is set, until cancelled: the supervisor's part."""
     folder = DataFolder.at(settings.data_dir)
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await told.wait()
+        told.clear()
         if not is_owed(folder):
             continue
         try:

@@ -40,7 +40,12 @@ from echoplane._state import (
     RoleState,
 )
 
-WATCH_SECONDS: Final = 0.5
+WATCH_SECONDS: Final = 2.0
+"""Between two looks while nothing happens: a server that ends, or a wish of a command, is seen at once."""
+WATCH_SECONDS_MIN: Final = 0.1
+"""Between two looks whatever happens."""
+USERS_SECONDS: Final = 0.5
+"""Between two looks at what nobody tells of: users of an ephemeral plane, a server that does not start."""
 IDLE_SECONDS: Final = 3.0
 """An ephemeral plane that nobody has used for this long ends: its last user was killed."""
 
@@ -77,6 +82,9 @@ class Supervisor:
         self._lock: int | None = None
         self._use_lock: int | None = None
         self._stopping = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._owed = asyncio.Event()
+        self._ends: dict[ProcessRecord, int] = {}
         self._servers: dict[str, ProcessRecord] = {}
         self._folder_gone = False
         self._roles: dict[str, asyncio.Task[None]] = {}
@@ -108,8 +116,8 @@ class Supervisor:
         # Before anybody can read of us: a signal that nobody handles would end us.
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stopping.set)
-        loop.add_signal_handler(signal.SIGUSR1, self._take_wishes)
+            loop.add_signal_handler(number, self._told_to_stop)
+        loop.add_signal_handler(signal.SIGUSR1, self._told)
         shutil.rmtree(self._folder.run / WANTED_FOLDER, ignore_errors=True)
         before = PlaneState.read(self._folder)
         await end_roles(before)
@@ -157,9 +165,18 @@ class Supervisor:
 
             await upgrade(servers.database.owner)
         self._say(ready=True)
-        self._scrubbing = asyncio.create_task(keep_settled(self._settings))
+        self._scrubbing = asyncio.create_task(keep_settled(self._settings, told=self._owed))
         self._take_wishes()
         log.info("plane_started", mode=self._state.mode.value)
+
+    def _told_to_stop(self) -> None:
+        self._stopping.set()
+        self._woken.set()
+
+    def _told(self) -> None:
+        """Somebody wishes something, or owes a scrub."""
+        self._owed.set()
+        self._take_wishes()
 
     def _take_wishes(self) -> None:
         """Start what commands have asked for since; `up` among it means to stay until `down`."""
@@ -178,7 +195,8 @@ class Supervisor:
     def _keep(self, role: Role) -> None:
         for post in posts(role, workers=self._settings.workers, discoveries=self._settings.discoveries):
             if post.name not in self._roles:
-                self._roles[post.name] = asyncio.create_task(self._keeper.keep(post))
+                keeping = self._roles[post.name] = asyncio.create_task(self._keeper.keep(post))
+                keeping.add_done_callback(lambda _: self._woken.set())
 
     async def _watch(self) -> None:
         """Bring back servers that died; end an ephemeral plane that nobody uses."""
@@ -186,6 +204,8 @@ class Supervisor:
         was_missing = False
         clock = asyncio.get_running_loop().time
         while not self._stopping.is_set():
+            # What happens from here on is worth another look.
+            self._woken.clear()
             if not self._holds_folder():
                 self._look_at_servers()
                 # Deleted under us: a plane that nobody can find any more must not run on.
@@ -214,8 +234,16 @@ class Supervisor:
                     log.info("plane_unused")
                     return
                 os.close(descriptor)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), WATCH_SECONDS)
+            is_calm = self._state.mode is Mode.UP and not died and not is_missing
+            await self._pause(WATCH_SECONDS if is_calm else USERS_SECONDS)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for so long, or until something happens that is worth a look."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+                if not self._stopping.is_set():
+                    await asyncio.sleep(WATCH_SECONDS_MIN)
 
     def _look_at_roles(self) -> None:
         """Keep a role again whose keeper failed, as on a full disk: no role stays down unseen."""
@@ -241,12 +269,32 @@ class Supervisor:
         # One whose record was just deleted with the folder must still be ended.
         self._servers |= {server: record for server, record in found.items() if record is not None}
         is_missing = any(record is None for record in found.values())
-        return not is_missing and any(
-            not record.is_alive() for record in found.values() if record
-        ), is_missing
+        alive = [record for record in found.values() if record is not None and record.is_alive()]
+        for record in alive:
+            self._await_end(record)
+        return not is_missing and len(alive) < len(found), is_missing
+
+    def _await_end(self, record: ProcessRecord) -> None:
+        """Be woken when a server ends, which may be no child of ours."""
+        if record not in self._ends:
+            # Gone in between: the next look finds it so.
+            with contextlib.suppress(ProcessLookupError):
+                descriptor = self._ends[record] = os.pidfd_open(record.pid)
+                asyncio.get_running_loop().add_reader(descriptor, self._ended, record)
+
+    def _ended(self, record: ProcessRecord) -> None:
+        self._forget_end(record)
+        self._woken.set()
+
+    def _forget_end(self, record: ProcessRecord) -> None:
+        descriptor = self._ends.pop(record)
+        asyncio.get_running_loop().remove_reader(descriptor)
+        os.close(descriptor)
 
     async def _stop(self) -> None:
         self._stopping.set()
+        for record in tuple(self._ends):
+            self._forget_end(record)
         if self._scrubbing is not None:
             # Cut off anywhere, it stays owed and is begun again.
             self._scrubbing.cancel()

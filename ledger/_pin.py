@@ -8,14 +8,16 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from contracts.errors import NotYet, Poisoned
+from contracts.errors import Poisoned
 from contracts.limits import WAIT_MS_MAX
 from contracts.views import Generation, View, ViewRequest
 from ledger._database import Database
 from ledger._glance import glance, seen
 
-_FIRST_PAUSE_SECONDS: Final = 0.005
+_PAUSE_SECONDS_MIN: Final = 0.005
 _PAUSE_SECONDS_MAX: Final = 0.1
+_PAUSE_SHARE: Final = 0.2
+"""Of what was waited so far: what is folded is seen that much later at most, whenever that is."""
 
 _STOPPED: Final = sa.text(
     "SELECT d.epoch, d.position, d.error FROM epoch e JOIN dead_letter d USING (tenant, epoch) "
@@ -43,24 +45,22 @@ async def pin(db: Database, tenant: str, request: ViewRequest, *, wait_ms: int) 
 
     Source: SEMANTICS, "Time": view and cut.
     """
-    deadline = time.monotonic() + min(wait_ms, WAIT_MS_MAX) / 1_000
-    pause = _FIRST_PAUSE_SECONDS
+    started = time.monotonic()
+    wait_seconds = min(wait_ms, WAIT_MS_MAX) / 1_000
+    asked_at = 0.0
     while True:
-        found = await _pinned(db, tenant, request)
+        found = seen(await glance(db, tenant, request, None, claims_max=0), request)
         if isinstance(found, View):
             return found
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
+        waited = time.monotonic() - started
+        # Not where it is folded at once, as it is as a rule: what is asked meanwhile takes its time.
+        if waited - asked_at >= _PAUSE_SECONDS_MAX or waited >= wait_seconds:
+            asked_at = waited
+            await _refuse_stopped(db, tenant, request.generation)
+        if waited >= wait_seconds:
             raise found
-        await asyncio.sleep(min(pause, remaining))
-        pause = min(2 * pause, _PAUSE_SECONDS_MAX)
-
-
-async def _pinned(db: Database, tenant: str, request: ViewRequest) -> View | NotYet:
-    found = seen(await glance(db, tenant, request, None, claims_max=0), request)
-    if isinstance(found, NotYet):
-        await _refuse_stopped(db, tenant, request.generation)
-    return found
+        pause = min(max(_PAUSE_SHARE * waited, _PAUSE_SECONDS_MIN), _PAUSE_SECONDS_MAX)
+        await asyncio.sleep(min(pause, wait_seconds - waited))
 
 
 async def _refuse_stopped(db: Database, tenant: str, wanted: Generation | None) -> None:

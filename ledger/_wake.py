@@ -9,6 +9,7 @@ outbox row is what counts: a hint that is lost costs the relay one round of its 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,18 +22,20 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from contracts.errors import Unavailable
 from ledger._arrays import texts
-from ledger._direct import Direct
+from ledger._direct import Direct, fetched
 from ledger._driver_errors import translated
 
 WAKE_CHANNEL: Final = "echoplane_wake"
 """The payload is the tenant's name."""
 WAKE_BATCH_MAX: Final = 1_000
-WAKE_DELAY_SECONDS: Final = 0.005
-"""How long the first append waits for others to share its wake-up."""
 WAKE_APART_SECONDS: Final = 0.025
-"""How long the next wake-up waits where one follows upon another: they cost the appends their time."""
+"""
+Between two wake-ups of one process, which cost its appends their time: the first is sent at once, and the
+next is for whatever was appended meanwhile.
+"""
 
 _log = structlog.get_logger(__name__)
+_PENDING: Final = "SELECT tenant, commit FROM outbox ORDER BY tenant"
 _NOTIFY: Final = "SELECT pg_notify(%(channel)s, tenant) FROM unnest(CAST(%(tenants)s AS text[])) AS tenant"
 
 
@@ -46,34 +49,39 @@ class Waker:
     """Sends wake-ups as the relay, whose commits are not flushed: they write no row."""
 
     relay: Direct
-    _tenants: set[str] = field(default_factory=set)
+    # By tenant, in the order in which they asked.
+    _tenants: dict[str, None] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wake(self, tenant: str) -> None:
         """Send a wake-up soon; never fails and never waits."""
-        self._tenants.add(tenant)
+        self._tenants[tenant] = None
         if not self._tasks:
             task = asyncio.create_task(self._send(), name="wake")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Wait for what is being sent."""
+        """Send what is still to be sent."""
+        self._closing.set()
         while self._tasks:
             await asyncio.gather(*self._tasks)
         await self.relay.close()
 
     async def _send(self) -> None:
-        delay_seconds = WAKE_DELAY_SECONDS
+        # Whoever comes before it ends is sent for by this task.
         while self._tenants:
-            await asyncio.sleep(delay_seconds)
-            delay_seconds = WAKE_APART_SECONDS
-            tenants = sorted(self._tenants)[:WAKE_BATCH_MAX]
-            self._tenants.difference_update(tenants)
+            tenants = list(self._tenants)[:WAKE_BATCH_MAX]
+            for tenant in tenants:
+                del self._tenants[tenant]
             try:
                 await self.relay.rows(_NOTIFY, {"channel": WAKE_CHANNEL, "tenants": texts(tenants)})
             except (psycopg.Error, Unavailable) as error:
                 _log.warning("wake_not_sent", tenants_count=len(tenants), error=type(error).__name__)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WAKE_APART_SECONDS):
+                    await self._closing.wait()
 
 
 @asynccontextmanager
@@ -104,6 +112,18 @@ class Wakes:
         Raises:
             Unavailable: The connection was lost; listen anew, and look at the outbox first.
         """
+        with translated(), contextlib.suppress(TimeoutError):
+            # Not the driver's own timeout: it looks at the clock ten times a second.
+            async with asyncio.timeout(timeout_seconds):
+                return frozenset([notice.payload async for notice in self.driver.notifies(stop_after=1)])
+        return frozenset()
+
+    async def pending(self) -> list[tuple[str, int]]:
+        """
+        Return what `ledger.log.pending` does, in one round trip on this connection.
+
+        Raises:
+            Unavailable: The connection was lost.
+        """
         with translated():
-            notices = self.driver.notifies(timeout=timeout_seconds, stop_after=1)
-            return frozenset([notice.payload async for notice in notices])
+            return [(tenant, commit) for tenant, commit in await fetched(self.driver, _PENDING, {})]

@@ -2,9 +2,9 @@
 The relay: from the outbox in PostgreSQL to the stream in Redis.
 
 A tenant stands in the outbox while it has commits that are not folded. The relay looks when it is
-woken (LISTEN) and every `SWEEP_SECONDS` in any case, sends each new commit once at once, and sends
-again what stays unfolded. What it remembers is only what it sent lately; losing it, or all of
-Redis, makes it send again, within `SWEEP_SECONDS` of the loss.
+woken (LISTEN), every `SWEEP_SECONDS` while any stands there, and every `QUIET_SECONDS` while none does.
+It sends each new commit once at once, and sends again what stays unfolded. What it remembers is only
+what it sent lately; losing it, or all of Redis, makes it send again, within `SWEEP_SECONDS` of the loss.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from contracts.errors import Unavailable
-from ledger.log import Database, listening, pending
+from ledger.log import Database, Wakes, listening
 from projection._queue import STREAM
 from projection._stream import STREAM_MESSAGES_MAX, ensure_group, new_broker
 from projection._traces import link, span
 
 SWEEP_SECONDS: Final = 0.5
-SWEEP_SECONDS_MIN: Final = 0.05
+QUIET_SECONDS: Final = 5.0
+"""Between two looks while all is folded: a wake-up that was lost costs its tenant no more than this."""
+SWEEP_SECONDS_MIN: Final = 0.025
 """Between two looks under load: wake-ups that come meanwhile are one."""
 REPEAT_SECONDS: Final = 2.0
 REPEAT_SECONDS_MAX: Final = 30.0
@@ -109,7 +111,7 @@ async def run_relay(db: Database, redis_url: str, *, stop: asyncio.Event) -> Non
     Args:
         db: The database; only its relay role is used.
         redis_url: Where the stream is.
-        stop: Set to end; seen within `SWEEP_SECONDS`.
+        stop: Set to end; what is being sent is sent first.
     """
     while not stop.is_set():
         broker = new_broker(redis_url, stop_seconds=1.0)
@@ -134,25 +136,40 @@ async def _relay(db: Database, broker: RedisBroker, stop: asyncio.Event) -> None
         woken: Collection[str] = ()
         while not stop.is_set():
             looked_at = clock()
-            await _sweep(db, broker, client, memory, now_seconds=looked_at, woken=woken)
-            woken = await wakes.wait(timeout_seconds=SWEEP_SECONDS)
+            # Where the subscription is: it was heard of just now, so nobody has to ask whether it stands.
+            outbox = await wakes.pending()
+            await _send(broker, client, memory, outbox, now_seconds=looked_at, woken=woken)
+            woken = await _woken(wakes, stop, seconds=SWEEP_SECONDS if outbox else QUIET_SECONDS)
             await asyncio.sleep(max(0.0, looked_at + SWEEP_SECONDS_MIN - clock()))
 
 
-async def _sweep(
-    db: Database,
+async def _woken(wakes: Wakes, stop: asyncio.Event, *, seconds: float) -> Collection[str]:
+    """Wait until somebody is woken, and return who; nobody after so long, or when `stop` is set."""
+    waking = asyncio.create_task(wakes.wait(timeout_seconds=seconds))
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({waking, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waking.cancel()
+        stopped.cancel()
+        # The connection is the other's until it has ended.
+        await asyncio.wait({waking, stopped})
+    return () if waking.cancelled() else waking.result()
+
+
+async def _send(
     broker: RedisBroker,
     client: Any,  # noqa: ANN401 — redis-py's client types differ by version
     memory: _Memory,
+    outbox: Collection[tuple[str, int]],
     *,
     now_seconds: float,
     woken: Collection[str],
 ) -> None:
-    outbox = await pending(db)
     memory.keep(tenant for tenant, _ in outbox)
-    if not outbox:
-        return
-    if await ensure_group(client) or await _is_emptied(client, memory):
+    # With nothing sent there is nothing to be lost; and a group that is missing is made from the start of
+    # the stream, so that it may be missing when the first hint is sent.
+    if memory.sent and (await ensure_group(client) or await _is_emptied(client, memory)):
         memory.forget()
     sending = due(outbox, memory.sent, now_seconds=now_seconds, woken=woken)
     for number, (tenant, hint) in enumerate(sending.items()):

@@ -18,7 +18,7 @@ from redis.exceptions import ResponseError
 from contracts.limits import FOLD_LEASE_SECONDS
 from projection._queue import GROUP, STREAM
 
-READ_BLOCK_MS: Final = 5_000
+READ_BLOCK_MS: Final = 8_000
 READ_MESSAGES_MAX: Final = 64
 """Wake-ups taken in one read; several of one tenant are one."""
 LEASE_MS: Final = FOLD_LEASE_SECONDS * 1_000

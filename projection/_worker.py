@@ -55,8 +55,10 @@ WAIT_SECONDS: Final = 0.25
 TURN_SECONDS: Final = 2.0
 """How long one batch of wake-ups may fold before tenants with more go to the end of the queue."""
 STOP_SECONDS: Final = 10.0
-WATCH_SECONDS: Final = 1.0
-PING_SECONDS: Final = 5.0
+WATCH_SECONDS: Final = 3.0
+"""How long one that reads no more may go unnoticed while its handler still runs; else it is seen at once."""
+OVERDUE_SECONDS: Final = 5.0
+"""Between two looks for folds that outlast their lease, while one is in the way."""
 START_SECONDS: Final = 3.0
 """How long the broker library waits for a subscriber to start."""
 HEAL_SECONDS: Final = 20.0
@@ -114,6 +116,7 @@ class _Worker:
         self.events_max = FOLD_EVENTS_FIRST
         self.broker = new_broker(redis_url, stop_seconds=STOP_SECONDS)
         self.subscribers: list[LogicSubscriber] = []
+        self.overdue_at = 0.0
         # A subscriber that claims reads nothing new, so there are two on one handler.
         for stream in (
             StreamSub(
@@ -139,17 +142,18 @@ class _Worker:
         await self._take_back(client)
         await self.broker.start()
         _log.info("worker_started", consumer=self.consumer, projector=self.projector.version)
-        clock = asyncio.get_running_loop().time
-        pinged_at = clock()
-        while not self.stop.is_set():
-            await wait_for(self.stop, seconds=WATCH_SECONDS)
-            if not all(consumes(subscriber) for subscriber in self.subscribers):
-                _log.warning("consumer_lost", consumer=self.consumer)
-                return
-            if clock() - pinged_at >= PING_SECONDS:
-                await client.ping()
-                await self._end_overdue()
-                pinged_at = clock()
+        stopped = asyncio.create_task(self.stop.wait())
+        reading = [task for subscriber in self.subscribers for task in subscriber.tasks]
+        try:
+            while not self.stop.is_set():
+                if any(task.done() for task in reading) or not all(map(consumes, self.subscribers)):
+                    _log.warning("consumer_lost", consumer=self.consumer)
+                    return
+                await asyncio.wait(
+                    [stopped, *reading], timeout=WATCH_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+        finally:
+            stopped.cancel()
 
     async def _take_back(self, client: Any) -> None:  # noqa: ANN401 — redis-py's client types differ by version
         """Send again what an earlier life under our names read and did not acknowledge."""
@@ -165,7 +169,15 @@ class _Worker:
                 await client.xack(STREAM, GROUP, *(entry for entry, _ in left))
 
     async def _end_overdue(self) -> None:
-        """Cut off workers that stand still in a fold, whosever they are: their tenants are ours by then."""
+        """
+        Cut off workers that stand still in a fold, whosever they are: their tenants are ours by then.
+
+        Looked for where a fold is in the way: one that holds a tenant with nothing to fold holds up nobody.
+        """
+        now_seconds = asyncio.get_running_loop().time()
+        if now_seconds < self.overdue_at:
+            return
+        self.overdue_at = now_seconds + OVERDUE_SECONDS
         with contextlib.suppress(Unavailable):
             ended = await end_overdue_folds(self.db, lease_seconds=FOLD_LEASE_SECONDS)
             if ended:
@@ -229,6 +241,7 @@ class _Worker:
         except Unavailable as error:
             if error.part == CURSOR:
                 # Whoever folds it may not have seen what this message is about: it comes round again.
+                await self._end_overdue()
                 return False
             # Ended from outside, it may have been too long: as long again, it would be for ever.
             self.events_max = max(self.events_max // 2, FOLD_EVENTS_MIN)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import psutil
 
-from tests.acceptance.planes import RunningPlane, own_plane, wait_until
+from tests.acceptance.planes import own_plane, wait_until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,38 +27,38 @@ def spent(pids: Iterable[int]) -> float:
     return sum(sum(one.cpu_times()[:4]) for one in {*processes, *below} if one.is_running())
 
 
-def used_by_an_idle_plane(seconds: float) -> dict[str, Used]:
-    """Return what each process of a plane uses in so many seconds after all is folded and indexed."""
+def used_by_an_idle_plane(seconds: float, *, tenants_count: int = 24) -> dict[str, Used]:
+    """
+    Return what each process of a plane uses in so many seconds after all is folded and indexed.
+
+    A server is one with the processes below it, those that came and went meanwhile too.
+    """
     with own_plane() as plane:
         with plane.http() as client:
-            for tenant in ("north", "south"):
-                client.put(f"/v1/{tenant}").raise_for_status()
+            for number in range(tenants_count):
+                client.put(f"/v1/tenant-{number}").raise_for_status()
                 event = {"stream": "s", "kind": "turn", "actor": {"id": "ann", "class": "user"},
                          "text": "I live in Lyon."}  # fmt: skip
-                client.post(f"/v1/{tenant}/events", json={"events": [event]}).raise_for_status()
+                client.post(f"/v1/tenant-{number}/events", json={"events": [event]}).raise_for_status()
         plane.wait_folded()
         wait_until(plane.is_indexed, what="everything is indexed")
-        processes = _processes_of(plane)
-        before = {name: sum(one.cpu_times()[:2]) for name, one in processes.items()}
+        [status] = plane.say("status")
+        pids = {"supervisor": status["supervisor"]} | {role["role"]: role["pid"] for role in status["roles"]}
+        servers = {"postgres": plane.postgres().pid, "redis": plane.redis_pid()}
+        before = _seconds(pids, servers)
 
         time.sleep(seconds)
 
+        after = _seconds(pids, servers)
         return {
             name: Used(
-                seconds=sum(one.cpu_times()[:2]) - before[name], memory_bytes=one.memory_info().rss
+                seconds=after[name] - before[name], memory_bytes=psutil.Process(pid).memory_info().rss
             )
-            for name, one in processes.items() if one.is_running()
+            for name, pid in {**pids, **servers}.items()
         }  # fmt: skip
 
 
-def _processes_of(plane: RunningPlane) -> dict[str, psutil.Process]:
-    """Return every process of a plane by what it is: supervisor, roles, servers and their children."""
-    [status] = plane.say("status")
-    found = {"supervisor": psutil.Process(status["supervisor"])}
-    found |= {role["role"]: psutil.Process(role["pid"]) for role in status["roles"]}
-    servers = {"postgres": plane.postgres().pid, "redis": plane.redis_pid()}
-    for name, pid in servers.items():
-        found[name] = psutil.Process(pid)
-        for child in found[name].children(recursive=True):
-            found[f"{name} {child.pid}"] = child
-    return found
+def _seconds(pids: Mapping[str, int], servers: Mapping[str, int]) -> dict[str, float]:
+    # What is below the supervisor are the roles, each for itself.
+    alone = {name: sum(psutil.Process(pid).cpu_times()[:2]) for name, pid in pids.items()}
+    return alone | {name: spent([pid]) for name, pid in servers.items()}

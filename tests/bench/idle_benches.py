@@ -14,14 +14,12 @@ IDLE_SECONDS: Final = 60.0
 
 
 async def idle(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
-    """A plane of its own with two tenants, folded and indexed, for a minute."""
+    """A plane of its own with its tenants folded and indexed, for a minute."""
     _ = at, large
     used = await asyncio.to_thread(used_by_an_idle_plane, IDLE_SECONDS)
     share = 100 * sum(one.seconds for one in used.values()) / IDLE_SECONDS
     yield Row(bench="idle plane, of a core", size=len(used), n=1, unit="%", value=share, note="all processes")
-    # PostgreSQL's own processes share most of what each of them holds.
-    roles = {name: one for name, one in used.items() if not name.startswith("postgres ")}
-    for name, one in roles.items():
+    for name, one in used.items():
         mebibytes, milliseconds = one.memory_bytes / 2**20, 1e3 * one.seconds
         yield Row(
             bench="idle process", size=1, n=1, unit="MiB", value=mebibytes,

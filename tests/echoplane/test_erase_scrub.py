@@ -252,7 +252,7 @@ async def test_the_supervisor_pays_what_is_owed_again_after_a_failure(folder, ad
 
     monkeypatch.setattr(_scrub, "_scrub", fails_first)
     Announcement(folder).owe()
-    task = asyncio.create_task(keep_settled(settings))
+    task = asyncio.create_task(keep_settled(settings, told=asyncio.Event()))
     async with asyncio.timeout(20):
         while is_owed(folder):
             await asyncio.sleep(0.05)

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import httpx
@@ -18,11 +19,14 @@ import pytest
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from echoplane._cli import execute
+from echoplane._clock import wall_clock
 from echoplane._folders import DataFolder
 from echoplane._processes import ProcessRecord
+from echoplane._scrub import Announcement, is_owed
 from echoplane._session import with_plane
-from echoplane._settings import read_settings
-from echoplane._state import PlaneState, Role
+from echoplane._settings import Settings, read_settings
+from echoplane._state import Mode, PlaneState, Role
+from echoplane._supervisor import Supervisor
 from echoplane._wiring import NEWEST
 
 LINE = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}, "text": "I live in Lyon."}
@@ -235,7 +239,37 @@ def test_a_plane_that_is_said_to_be_up_answers(folder, run):
 
     state = PlaneState.read(folder)
     assert state is not None
-    assert httpx.get(f"{state.http}/healthz", trust_env=False).status_code == 200
+    answer = httpx.get(f"{state.http}/healthz", trust_env=False)
+    assert answer.status_code == 200
+    said_at = parsedate_to_datetime(answer.headers["date"])
+    assert abs((wall_clock() - said_at).total_seconds()) < PATIENCE_SECONDS
+
+
+async def test_a_supervisor_that_is_told_of_something_does_not_wait_for_its_next_look(folder, monkeypatch):
+    for name in ("_supervisor.WATCH_SECONDS", "_supervisor.USERS_SECONDS", "_scrub.LOOK_SECONDS"):
+        monkeypatch.setattr(f"echoplane.{name}", 3_600.0)
+    settings = Settings(data_dir=folder.root)
+    supervisor = Supervisor(settings, environment={}, mode=Mode.EPHEMERAL)
+    await supervisor.claim()
+    started = asyncio.Event()
+
+    async def say_started():
+        started.set()
+
+    running = asyncio.create_task(supervisor.run(started=say_started))
+    await started.wait()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        before = processes(folder)["redis"]
+        assert before.signal(signal.SIGKILL)
+        while processes(folder).get("redis", before) == before:
+            await asyncio.sleep(0.05)
+        Announcement(folder).owe()
+        while is_owed(folder):
+            await asyncio.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+
+    assert alive(folder) == []
 
 
 def test_a_plane_whose_data_folder_is_deleted_ends(folder, run):

@@ -37,8 +37,7 @@ def shorten(lease_seconds):
     worker.FOLD_LEASE_SECONDS = lease_seconds
     worker.LEASE_MS = round(lease_seconds * 1_000)
     worker.CLAIM_POLL_MS = 200
-    worker.PING_SECONDS = 0.2
-    worker.WATCH_SECONDS = 0.1
+    worker.OVERDUE_SECONDS = 0.2
 
 
 async def main():

@@ -14,16 +14,40 @@ import pytest
 import redis as redis_py
 from redis.exceptions import ResponseError
 
+from contracts.grants import LOCAL_GRANT
+from ledger import log
 from projection import RuleProjector, run_relay, run_worker
 from projection._stream import GROUP, STREAM
 from projection._worker import HEAL_SECONDS
-from tests.projection.conftest import until
+from tests.projection.conftest import MASTER_KEY, PLACES, clock, turn, until
 
 
 @pytest.fixture(autouse=True)
 def no_repeats(monkeypatch):
     monkeypatch.setattr("projection._relay.REPEAT_SECONDS", 3_600.0)
     monkeypatch.setattr("projection._relay.REPEAT_SECONDS_MAX", 3_600.0)
+
+
+async def test_a_wake_up_is_enough_and_one_that_is_lost_is_made_up_for(
+    plane, database, monkeypatch, tmp_path
+):
+    deaf = log.open_database(
+        plane_url=database.plane, relay_url=f"postgresql://echoplane_relay@/nothing?host={tmp_path}",
+        master_key=MASTER_KEY, clock=clock,
+    )  # fmt: skip
+    monkeypatch.setattr("projection._relay.QUIET_SECONDS", 3_600.0)
+    plane.start()
+    for place in PLACES:
+        await plane.say("acme", f"I live in {place}.")
+        await plane.at_rest("acme")
+    monkeypatch.setattr("projection._relay.QUIET_SECONDS", 0.1)
+    await plane.say("acme", "I like tea.")
+    await plane.at_rest("acme")
+
+    await log.append(deaf, "acme", [turn("I like maps.")], grant=LOCAL_GRANT)
+    await deaf.close()
+
+    await healed(plane)
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ async def run(what: str, data_dir: str, consumer: str, lease_seconds: float) -> 
     projection._worker.FOLD_LEASE_SECONDS = lease_seconds  # type: ignore[misc]  # what a run can wait for
     projection._worker.LEASE_MS = round(lease_seconds * 1_000)  # type: ignore[misc]
     projection._worker.CLAIM_POLL_MS = 500  # type: ignore[misc]
-    projection._worker.PING_SECONDS = 1.0  # type: ignore[misc]
+    projection._worker.OVERDUE_SECONDS = 1.0  # type: ignore[misc]
     settings = Settings(data_dir=Path(data_dir))
     servers = await find_servers(settings)
     if servers is None:
