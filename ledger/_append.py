@@ -25,10 +25,10 @@ from contracts.limits import CONTRACT_TRIES_MAX
 from ledger._arrays import binaries, numbers, texts
 from ledger._border import NONE_REGISTERED, InForce, hold_newest, holds_values, newest_contracts
 from ledger._database import Database
-from ledger._events import ID_RANDOM_BYTES, SealedEvent, new_id, seal_event
+from ledger._events import SealedEvent, new_ids, seal_events
 from ledger._grants import check_command, check_emit
 from ledger._idle import refuse_idle
-from ledger._keys import SEAL_RANDOM_BYTES, TenantKeys, drawn
+from ledger._keys import TenantKeys
 from ledger._named import Named
 from ledger._prepare import Prepared, PreparedEvent, prepare
 from ledger._receipts import Outcome, known_receipt, receipt
@@ -39,7 +39,8 @@ from ledger._tenants import tenant_keys
 _PARAMETERS: Final = {
     "tenant": "text", "clock": "timestamptz", "counts": "integer[]", "expected": "bigint[]",
     "relations": "bigint[]", "epochs": "integer[]", "event_ids": "text[]", "kinds": "text[]",
-    "streams": "bytea[]", "sources": "bytea[]", "correlations": "bytea[]", "idempotency": "bytea[]",
+    "streams": "bytea[]", "stream_of": "integer[]", "sources": "bytea[]", "correlations": "bytea[]",
+    "idempotency": "bytea[]",
     "contents": "bytea[]", "headers": "bytea[]", "ciphertexts": "bytea[]", "wrapped_keys": "bytea[]",
 }  # fmt: skip
 _GIVEN: Final = ", ".join(f"CAST(%({name})s AS {kind})" for name, kind in _PARAMETERS.items())
@@ -159,8 +160,7 @@ async def _named_by_id(
     db: Database, keys: TenantKeys, prepared: Prepared
 ) -> tuple[list[str], list[dict[str, str]]]:
     """Return an id for each event, and the ids of the events that its targets name by their source's."""
-    randomness = drawn(db.randomness, ID_RANDOM_BYTES * len(prepared.events))
-    event_ids = [new_id("ev", randomness) for _ in prepared.events]
+    event_ids = new_ids("ev", len(prepared.events), db.randomness)
     return event_ids, await find_references(db, keys, prepared.events, event_ids)
 
 
@@ -173,20 +173,13 @@ def _sealed(
     *,
     sent_at: datetime | None,
 ) -> tuple[SealedEvent, ...]:
-    randomness = drawn(db.randomness, SEAL_RANDOM_BYTES * len(event_ids))
+    drafts = [(event.draft, event.draft_bytes) for event in prepared.events]
     return tuple(
-        seal_event(
-            keys,
-            event_id=event_id,
-            draft=event.draft,
-            draft_bytes=event.draft_bytes,
-            references=own_references,
-            sent_at=sent_at,
-            backfilled=db.states_clock,
-            randomness=randomness,
+        seal_events(
+            keys, event_ids, drafts, references, sent_at=sent_at, backfilled=db.states_clock,
+            randomness=db.randomness,
         )
-        for event, event_id, own_references in zip(prepared.events, event_ids, references, strict=True)
-    )
+    )  # fmt: skip
 
 
 async def _append(
@@ -281,6 +274,8 @@ async def _run(
 def _parameters(db: Database, tenant: str, batch: Sequence[_Appending]) -> dict[str, object]:
     events = [event for appending in batch for event in appending.events]
     sealed = [event for appending in batch for event in appending.sealed]
+    streams: dict[bytes, int] = {}
+    stream_of = [streams.setdefault(event.stream, len(streams) + 1) for event in events]
     return {
         "tenant": tenant,
         "clock": db.clock() if db.states_clock else None,
@@ -290,7 +285,8 @@ def _parameters(db: Database, tenant: str, batch: Sequence[_Appending]) -> dict[
         "epochs": numbers(None if one.under is None else one.under.epoch for one in batch),
         "event_ids": texts(event.event_id for event in sealed),
         "kinds": texts(event.kind for event in sealed),
-        "streams": binaries(event.stream for event in events),
+        "streams": binaries(streams),
+        "stream_of": numbers(stream_of),
         "sources": binaries(event.source for event in events),
         "correlations": binaries(event.correlation for event in events),
         "idempotency": binaries(event.idempotency for event in events),

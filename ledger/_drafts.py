@@ -216,14 +216,19 @@ def _model_text(model: BaseModel) -> str:
     for name, label, default in _members(type(model)):
         value = values[name]
         # All defaults are nothing and empty lists; to compare models takes longer than to write them.
-        if value is default or (type(value) is list and value == default):
+        if value is None:
             continue
-        write = _WRITERS.get(type(value))
-        if write is None or (name == "value" and write is not _QUOTED):
+        kind = type(value)
+        if kind is str:
+            # As most are.
+            members.append(label + _QUOTED(value))
+        elif kind is list and not value and default == value:
+            continue
+        elif name == "value" or kind not in _WRITERS:
             # A caller's own: with tags where the standard has no form for it.
             members.append(label + canonical(value).decode())
         else:
-            members.append(label + write(value))
+            members.append(label + _WRITERS[kind](value))
     return "{" + ",".join(members) + "}"
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 import hmac
-from dataclasses import dataclass
+import itertools
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from contracts.errors import IntegrityFault
 from contracts.events import ErasedEvent, Event, EventDraft, Kind
+from contracts.limits import APPEND_EVENTS_MAX
 from contracts.records import record
 from contracts.times import (
     KnownAt,
@@ -42,10 +44,12 @@ ID_RANDOM_BYTES: Final = 26
 """What one id takes: a byte for each digit, of which eight make the same one."""
 _DIGITS: Final = b"0123456789abcdefghjkmnpqrstvwxyz"
 _DIGIT_OF_BYTE: Final = bytes(_DIGITS[byte % len(_DIGITS)] for byte in range(256))
+_COUNTED_DIGITS: Final = 2
+_COUNTED: Final = ["".join(pair) for pair in itertools.product(_DIGITS.decode(), repeat=_COUNTED_DIGITS)]
+assert len(_COUNTED) >= APPEND_EVENTS_MAX, "each event of an append has an id of its own"
 
 
-# Not frozen, and nobody changes it: a frozen one takes three times as long to make, for each event.
-@dataclass(slots=True, kw_only=True)
+@record
 class SealedEvent:
     """The bytes of one event, ready to append."""
 
@@ -78,46 +82,67 @@ def new_id(prefix: str, randomness: Randomness) -> str:
     return f"{prefix}_{randomness(ID_RANDOM_BYTES).translate(_DIGIT_OF_BYTE).decode()}"
 
 
-def seal_event(
+def new_ids(prefix: str, count: int, randomness: Randomness) -> list[str]:
+    """
+    Return ids that differ in their last digits alone, which count them; all others nobody can guess.
+
+    So the events of one append lie together in every index of ids, where each by itself would have the
+    server fetch, change and log a page of its own.
+    """
+    begun = new_id(prefix, randomness)[:-_COUNTED_DIGITS]
+    return [begun + one for one in _COUNTED[:count]]
+
+
+def seal_events(
     keys: TenantKeys,
+    event_ids: Sequence[str],
+    drafts: Sequence[tuple[EventDraft, bytes]],
+    references: Sequence[Mapping[str, str]],
     *,
-    event_id: str,
-    draft: EventDraft,
-    draft_bytes: bytes,
-    references: dict[str, str],
     sent_at: datetime | None,
     backfilled: bool,
     randomness: Randomness,
-) -> SealedEvent:
+) -> list[SealedEvent]:
     """
-    Encrypt and hash one event.
+    Encrypt and hash the events of one append.
 
     Args:
         keys: The tenant's.
-        event_id: A new one.
-        draft: What the caller sent.
-        draft_bytes: The same as canonical JSON.
-        references: Event id by `source_event_id`, for the targets that name one.
-        sent_at: By the clock of whoever sent it, if he said so.
-        backfilled: Whether the clock of its append is stated.
-        randomness: Where its data key comes from.
+        event_ids: New ones.
+        drafts: What the caller sent, and the same as canonical JSON.
+        references: Of each the event ids by `source_event_id`, for the targets that name one.
+        sent_at: By the clock of whoever sent them, if he said so.
+        backfilled: Whether the clock of their append is stated.
+        randomness: Where data keys come from.
     """
-    header_bytes = header_of(event_id, draft, backfilled=backfilled, version=EVENT_VERSION)
-    # The draft is canonical already; joined by hand, it is not written a second time.
-    named = canonical(references) if references else b"{}"
+    headers = [
+        header_of(event_id, draft, backfilled=backfilled, version=EVENT_VERSION)
+        for event_id, (draft, _) in zip(event_ids, drafts, strict=True)
+    ]
+    # Drafts are canonical already; joined by hand, they are not written a second time.
     sent = b"null" if sent_at is None else canonical(format_instant(sent_at))
-    payload = b'{"draft":' + draft_bytes + b',"references":' + named + b',"sent_at":' + sent + b"}"
-    wrapped_key, ciphertext = keys.encrypt_under_new(
-        event_id, payload, context=_context(keys.tenant, header_bytes), randomness=randomness
-    )
-    return SealedEvent(
-        event_id=event_id,
-        kind=draft.kind,
-        header=header_bytes,
-        ciphertext=ciphertext,
-        wrapped_key=wrapped_key,
-        hash=event_hash(header_bytes, ciphertext),
-    )
+    end = b',"sent_at":' + sent + b"}"
+    payloads = [
+        b"".join((b'{"draft":', written, b',"references":', canonical(named) if named else b"{}", end))
+        for (_, written), named in zip(drafts, references, strict=True)
+    ]
+    begun = _context_begun(keys.tenant)
+    contexts = [begun + framed(header) for header in headers]
+    named = [event_id.encode() for event_id in event_ids]
+    secrets, ciphertexts = keys.encrypt_under_new(named, payloads, contexts, randomness=randomness)
+    hashes = map(event_hash, headers, ciphertexts)
+    columns = zip(event_ids, drafts, headers, ciphertexts, secrets, hashes, strict=True)
+    return [
+        SealedEvent(
+            event_id=event_id,
+            kind=draft.kind,
+            header=header,
+            ciphertext=ciphertext,
+            wrapped_key=secret,
+            hash=own,
+        )
+        for event_id, (draft, _), header, ciphertext, secret, own in columns
+    ]
 
 
 def header_of(event_id: str, draft: EventDraft, *, backfilled: bool, version: int) -> bytes:

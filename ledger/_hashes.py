@@ -23,8 +23,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 def event_hash(header: bytes, ciphertext: bytes) -> bytes:
     """Return the SHA-256 of one event: its canonical header in clear, and its payload encrypted."""
-    lengths = len(header).to_bytes(8, "big"), len(ciphertext).to_bytes(8, "big")
-    return hashlib.sha256(b"".join((_EVENT, lengths[0], header, lengths[1], ciphertext))).digest()
+    return hashlib.sha256(_EVENT + framed(header) + framed(ciphertext)).digest()
 
 
 def commit_hash(

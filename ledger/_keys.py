@@ -1,16 +1,17 @@
 """
-Keys: the master key wraps a tenant's keys, and those wrap one data key for each event.
+Keys: the master key wraps a tenant's keys, and of those and a secret of its own is each event's data key.
 
 All encryption is AES-256-GCM, all digests HMAC-SHA256. What wraps or encrypts is derived anew for
-each use (by key id), so no nonce can ever meet its like under one key. Losing a data key erases
-what it encrypted, and every digest that it keyed says nothing any more.
+each use (by key id), so no nonce can ever meet its like under one key. A secret is 32 random bytes:
+without the tenant's keys it tells nothing, and they make nothing without it. Losing it erases what its
+data key encrypted, and every digest that it keyed says nothing any more.
 """
 
 from __future__ import annotations
 
 import hmac
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,23 +29,6 @@ _NONCE_BYTES: Final = 12
 
 Randomness = Callable[[int], bytes]
 """Returns that many bytes which nobody can guess."""
-
-SEAL_RANDOM_BYTES: Final = KEY_BYTES + 2 * _NONCE_BYTES
-"""What one event takes: its data key, a nonce to wrap that, and one to encrypt."""
-
-
-def drawn(randomness: Randomness, size: int) -> Randomness:
-    """Draw so many bytes at once, and return what hands them out, each once: asking the system takes long."""
-    held, used = randomness(size), 0
-
-    def draw(count: int) -> bytes:
-        nonlocal used
-        used += count
-        if used > size:
-            raise ValueError("more is taken than was drawn")
-        return held[used - count : used]
-
-    return draw
 
 
 def framed(*parts: bytes) -> bytes:
@@ -96,17 +80,6 @@ def _hmac(key: bytes, *parts: bytes) -> bytes:
     return hmac.digest(key, framed(*parts), "sha256")
 
 
-_ENCRYPT: Final = framed(b"encrypt")
-_SHA256: Final = SHA256()
-
-
-def _encrypting(key: bytes) -> bytes:
-    """Return what a data key encrypts with."""
-    begun = HMAC(key, _SHA256)
-    begun.update(_ENCRYPT)
-    return begun.finalize()
-
-
 def _seal(key: bytes, plain: bytes, context: bytes, randomness: Randomness) -> bytes:
     nonce = randomness(_NONCE_BYTES)
     return nonce + AESGCM(key).encrypt(nonce, plain, context)
@@ -123,11 +96,12 @@ def _open(key: bytes, sealed: bytes, context: bytes, *, what: str) -> bytes:
 class EventKey:
     """The data key of one event (or trail, or context): encrypts its payload, keys its digests."""
 
-    _key: bytes = field(repr=False)
+    _encrypts: bytes = field(repr=False)
+    _digests: bytes = field(repr=False)
 
     def encrypt(self, plain: bytes, *, context: bytes, randomness: Randomness) -> bytes:
         """Encrypt, bound to `context`: bytes that are kept in clear and must not be exchanged."""
-        return _seal(_encrypting(self._key), plain, context, randomness)
+        return _seal(self._encrypts, plain, context, randomness)
 
     def decrypt(self, sealed: bytes, *, context: bytes, what: str) -> bytes:
         """
@@ -136,11 +110,11 @@ class EventKey:
         Raises:
             IntegrityFault: A byte of either was changed; `what` names it.
         """
-        return _open(_encrypting(self._key), sealed, context, what=what)
+        return _open(self._encrypts, sealed, context, what=what)
 
     def digest(self, data: bytes) -> bytes:
         """Return a digest (32 bytes) that only a holder of this key can compute or test."""
-        return _hmac(self._key, b"digest", data)
+        return _hmac(self._digests, b"digest", data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -151,6 +125,8 @@ class TenantKeys:
     _wrapping_key: bytes = field(repr=False)
     _digest_key: bytes = field(repr=False)
     _wraps: _Mac = field(init=False, repr=False)
+    _encrypting: _Mac = field(init=False, repr=False)
+    _digesting: _Mac = field(init=False, repr=False)
     _digests: _Mac = field(init=False, repr=False)
     _plain_digests: _Mac = field(init=False, repr=False)
     # One for each purpose that somebody asked for.
@@ -161,7 +137,8 @@ class TenantKeys:
         object.__setattr__(self, "_digests", _Mac(self._digest_key))
         object.__setattr__(self, "_plain_digests", _Mac(self._digest_key, b"digest"))
         object.__setattr__(self, "_purposes", {})
-        object.__setattr__(self, "_wraps", _Mac(self._wrapping_key, b"wrap", self.tenant.encode()))
+        for name, purpose in (("_wraps", b"wrap"), ("_encrypting", b"encrypt"), ("_digesting", b"digest")):
+            object.__setattr__(self, name, _Mac(self._wrapping_key, purpose, self.tenant.encode()))
 
     def digest(self, data: bytes) -> bytes:
         """Return a digest (32 bytes) keyed with the tenant's digest key."""
@@ -173,10 +150,17 @@ class TenantKeys:
 
     def digest_of(self, purpose: str, *parts: bytes) -> bytes:
         """Return a keyed digest of several parts, which no other purpose can produce."""
+        return self._purpose(purpose).digest(*parts)
+
+    def digests_of(self, purpose: str, texts: Iterable[bytes]) -> list[bytes]:
+        """Return the digest of each text that parts were framed to, as `digest_of` those parts."""
+        return self._purpose(purpose).framed_digests(texts)
+
+    def _purpose(self, purpose: str) -> _Mac:
         begun = self._purposes.get(purpose)
         if begun is None:
             begun = self._purposes[purpose] = _Mac(self._digest_key, b"digest of", purpose.encode())
-        return begun.digest(*parts)
+        return begun
 
     def seal(self, table: str, *columns: bytes) -> bytes:
         """Return the seal (32 bytes) of a row: a keyed digest of all its other columns, in order."""
@@ -188,30 +172,49 @@ class TenantKeys:
         return self._digests.framed_digests([first + row for row in rows])
 
     def new_key(self, key_id: str, *, randomness: Randomness) -> tuple[EventKey, bytes]:
-        """Make the data key of `key_id`, and the same wrapped, for its table."""
-        key = randomness(KEY_BYTES)
-        return EventKey(_key=key), _seal(self._wrapping(key_id), key, b"", randomness)
+        """Make the data key of `key_id`, and the secret that it is made of, for its table."""
+        secret = randomness(KEY_BYTES)
+        return self.open_key(key_id, secret), secret
 
     def encrypt_under_new(
-        self, key_id: str, plain: bytes, *, context: bytes, randomness: Randomness
-    ) -> tuple[bytes, bytes]:
-        """Encrypt under the data key of `key_id`, made for it: return that, wrapped, and the rest."""
-        # As `new_key` and `EventKey.encrypt`, without what each event would have to make in between.
-        key = randomness(KEY_BYTES)
-        wrapped = _seal(self._wraps.digest(key_id.encode()), key, b"", randomness)
-        return wrapped, _seal(_encrypting(key), plain, context, randomness)
-
-    def open_key(self, key_id: str, wrapped: bytes) -> EventKey:
+        self,
+        key_ids: Sequence[bytes],
+        plains: Sequence[bytes],
+        contexts: Sequence[bytes],
+        *,
+        randomness: Randomness,
+    ) -> tuple[list[bytes], list[bytes]]:
         """
-        Unwrap the data key of `key_id`.
+        Encrypt each under the data key of its `key_id`, made for it: return their secrets, and the rest.
+
+        As `new_key` and `EventKey.encrypt`, one kind of work after the other: in turns each takes longer.
+        """
+        size = KEY_BYTES + _NONCE_BYTES
+        held = randomness(size * len(plains))
+        secrets = [held[start : start + KEY_BYTES] for start in range(0, len(held), size)]
+        nonces = [held[start : start + _NONCE_BYTES] for start in range(KEY_BYTES, len(held), size)]
+        keys = self._encrypting.framed_digests(map(framed, key_ids, secrets))
+        return secrets, [
+            nonce + AESGCM(key).encrypt(nonce, plain, context)
+            for key, nonce, plain, context in zip(keys, nonces, plains, contexts, strict=True)
+        ]
+
+    def open_key(self, key_id: str, secret: bytes) -> EventKey:
+        """
+        Return the data key of `key_id`; with a changed secret, or another's, it opens nothing.
 
         Raises:
-            IntegrityFault: The wrapped key was changed, or belongs to something else.
+            IntegrityFault: It is no secret; or, of a key that was wrapped, that was changed or is another's.
         """
-        return EventKey(_key=_open(self._wrapping(key_id), wrapped, b"", what=f"key of {key_id}"))
-
-    def _wrapping(self, key_id: str) -> bytes:
-        return self._wraps.digest(key_id.encode())
+        named = key_id.encode()
+        if len(secret) == KEY_BYTES:
+            return EventKey(
+                _encrypts=self._encrypting.digest(named, secret),
+                _digests=self._digesting.digest(named, secret),
+            )
+        # Up to event version 2 the key itself was random, and stored wrapped.
+        key = _open(self._wraps.digest(named), secret, b"", what=f"key of {key_id}")
+        return EventKey(_encrypts=_hmac(key, b"encrypt"), _digests=key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from contracts import limits
 from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded
 from contracts.events import AIMED, ClaimDraft, EventDraft, TargetDraft
+from contracts.records import record
 from ledger._canonical import canonical
 from ledger._drafts import draft_bytes, targets_of
-from ledger._keys import TenantKeys
+from ledger._keys import TenantKeys, framed
+
+_SOURCE: Final = "idempotency"
 
 
-# Not frozen, and nobody changes it: a frozen one takes three times as long to make, for each event.
-@dataclass(slots=True, kw_only=True)
+@record
 class PreparedEvent:
-    """
-    A draft with its canonical bytes and the tenant-keyed digests that its row holds.
-
-    `targets` are all in it, with their paths; `references` and `size_bytes` are those of its claims, with
-    what these share of its targets.
-    """
+    """A draft with its canonical bytes, its targets with their paths, and the digests that its row holds."""
 
     draft: EventDraft
     draft_bytes: bytes
     targets: Sequence[tuple[str, TargetDraft]]
-    references: int
-    size_bytes: int
     stream: bytes
     source: bytes | None
     correlation: bytes | None
@@ -59,26 +55,43 @@ def prepare(keys: TenantKeys, drafts: Sequence[EventDraft]) -> Prepared:
     if not drafts:
         raise BadRequest(field="events", reason="at least one is needed")
     _bound("APPEND_EVENTS_MAX", limits.APPEND_EVENTS_MAX, len(drafts))
+    written = list(map(draft_bytes, drafts))
     events: list[PreparedEvent] = []
     known: dict[bytes, int] = {}
     event_of_draft: list[int] = []
     size_bytes = references = 0
     # Of each stream once: mostly all are of one.
     streams = {stream: stream_digest(keys, stream) for stream in {draft.stream for draft in drafts}}
-    for draft in drafts:
-        event = _prepare_event(keys, draft, streams[draft.stream])
-        if event.idempotency is not None and event.idempotency in known:
-            first = known[event.idempotency]
-            if events[first].content != event.content:
-                raise IdempotencyConflict(idempotency_key=key_named(draft))
+    contents = keys.digests_of("content", map(framed, written))
+    sources = _source_digests(keys, drafts)
+    for draft, own_bytes, content, source in zip(drafts, written, contents, sources, strict=True):
+        targets = targets_of(draft)
+        own_references, own_size_bytes = _bounded(draft, own_bytes, targets)
+        correlation = draft.correlation
+        idempotency = idempotency_digest(keys, draft, source)
+        if idempotency is not None:
+            first = known.setdefault(idempotency, len(events))
             event_of_draft.append(first)
-            continue
-        if event.idempotency is not None:
-            known[event.idempotency] = len(events)
-        size_bytes += event.size_bytes
-        references += event.references
-        event_of_draft.append(len(events))
-        events.append(event)
+            if first < len(events):
+                if events[first].content != content:
+                    raise IdempotencyConflict(idempotency_key=key_named(draft))
+                continue
+        else:
+            event_of_draft.append(len(events))
+        size_bytes += own_size_bytes
+        references += own_references
+        events.append(
+            PreparedEvent(
+                draft=draft,
+                draft_bytes=own_bytes,
+                targets=targets,
+                stream=streams[draft.stream],
+                source=source,
+                correlation=None if correlation is None else correlation_digest(keys, correlation),
+                idempotency=idempotency,
+                content=content,
+            )
+        )
     _bound("APPEND_BYTES_MAX", limits.APPEND_BYTES_MAX, size_bytes)
     _bound("APPEND_REFERENCES_MAX", limits.APPEND_REFERENCES_MAX, references)
     return Prepared(events=tuple(events), event_of_draft=tuple(event_of_draft))
@@ -89,9 +102,18 @@ def stream_digest(keys: TenantKeys, stream: str) -> bytes:
     return keys.digest_of("stream", stream.encode())
 
 
+def _source_digests(keys: TenantKeys, drafts: Sequence[EventDraft]) -> list[bytes | None]:
+    """Return the `source_digest` of each, None where its source did not name it."""
+    named = [(draft.stream.encode(), draft.source_event_id) for draft in drafts]
+    made = iter(
+        keys.digests_of(_SOURCE, [framed(stream, own.encode()) for stream, own in named if own is not None])
+    )
+    return [None if own is None else next(made) for _, own in named]
+
+
 def source_digest(keys: TenantKeys, stream: str, source_event_id: str) -> bytes:
     """Return what an event is found by that its source named, within its stream."""
-    return keys.digest_of("idempotency", stream.encode(), source_event_id.encode())
+    return keys.digest_of(_SOURCE, stream.encode(), source_event_id.encode())
 
 
 def correlation_digest(keys: TenantKeys, correlation: str) -> bytes:
@@ -116,33 +138,22 @@ def key_named(draft: EventDraft) -> str:
     return draft.idempotency_key or draft.source_event_id or ""
 
 
-def _prepare_event(keys: TenantKeys, draft: EventDraft, stream: bytes) -> PreparedEvent:
-    written, targets = draft_bytes(draft), targets_of(draft)
+def _bounded(
+    draft: EventDraft, written: bytes, targets: Sequence[tuple[str, TargetDraft]]
+) -> tuple[int, int]:
+    """Check the bounds of an event, and return its references and bytes: with what its claims share."""
     aimed = [claim for claim in draft.claims if draft.stance_of(claim) in AIMED]
     references, size_bytes = 0, len(written)
     if targets or aimed:
         references = _references(draft, aimed)
         size_bytes += _shared_bytes(aimed, draft)
-    _bound("EVENT_REFERENCES_MAX", limits.EVENT_REFERENCES_MAX, references)
+        _bound("EVENT_REFERENCES_MAX", limits.EVENT_REFERENCES_MAX, references)
     _bound("EVENT_BYTES_MAX", limits.EVENT_BYTES_MAX, size_bytes)
     if len(written) > limits.VALUE_BYTES_MAX:
         # Only an event that is larger than a value may be can hold a value that is too large.
         for value in (*(claim.value for claim in draft.claims), *(target.value for _, target in targets)):
             _bound("VALUE_BYTES_MAX", limits.VALUE_BYTES_MAX, len(canonical(value)))
-    named, correlation = draft.source_event_id, draft.correlation
-    source = None if named is None else source_digest(keys, draft.stream, named)
-    return PreparedEvent(
-        draft=draft,
-        draft_bytes=written,
-        targets=targets,
-        references=references,
-        size_bytes=size_bytes,
-        stream=stream,
-        source=source,
-        correlation=None if correlation is None else correlation_digest(keys, correlation),
-        idempotency=idempotency_digest(keys, draft, source),
-        content=content_digest(keys, written),
-    )
+    return references, size_bytes
 
 
 def _references(draft: EventDraft, aimed: Sequence[ClaimDraft]) -> int:

@@ -94,7 +94,8 @@ event_key = sa.Table(
     metadata,
     _tenant(),
     sa.Column("event_id", sa.Text, nullable=False),
-    # The event's data key, wrapped by the tenant's key. Losing this row erases the payload.
+    # A secret, of which and the tenant's key the event's data key is made; up to event version 2 that key,
+    # wrapped by the tenant's. Losing this row erases the payload.
     sa.Column("wrapped_key", sa.LargeBinary, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "event_id"),
     # That its event is there is asked once a statement, by a trigger; not of an append, which makes both.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from contracts.errors import IntegrityFault
 
-EVENT_VERSION: Final = 2
+EVENT_VERSION: Final = 3
 """What is written now."""
 
 Payload = dict[str, Any]
@@ -23,7 +23,12 @@ def _say_when_it_was_sent(payload: Payload) -> Payload:
     return payload | {"sent_at": None}
 
 
-_LIFTS: Final[dict[int, Callable[[Payload], Payload]]] = {1: _say_when_it_was_sent}
+def _as_it_is(payload: Payload) -> Payload:
+    """Up to version 2 its data key was random and stored wrapped, where now it is made of a stored secret."""
+    return payload
+
+
+_LIFTS: Final[dict[int, Callable[[Payload], Payload]]] = {1: _say_when_it_was_sent, 2: _as_it_is}
 
 assert set(_LIFTS) == set(range(1, EVENT_VERSION)), "from every version there is a way up"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from contracts.events import EventDraft
 from ledger._drafts import draft_bytes
-from ledger._events import seal_event
+from ledger._events import seal_events
 from ledger._keys import TenantKeys, key_ring
 from ledger._versions import EVENT_VERSION
 
@@ -69,12 +69,11 @@ def sealed_now() -> dict[str, Any]:
     events = []
     for number, form in enumerate(DRAFTS):
         draft = EventDraft.model_validate(form)
-        sealed = seal_event(
+        (sealed,) = seal_events(
             keys,
-            event_id=f"ev_{number:026}",
-            draft=draft,
-            draft_bytes=draft_bytes(draft),
-            references={"t-1": "ev_" + "0" * 26} if draft.targets else {},
+            [f"ev_{number:026}"],
+            [(draft, draft_bytes(draft))],
+            [{"t-1": "ev_" + "0" * 26} if draft.targets else {}],
             sent_at=SENT_AT if number else None,
             backfilled=number == 1,
             randomness=drawn,

@@ -137,6 +137,39 @@ async def test_one_key_many_times_in_a_group_is_stored_once_and_all_get_one_rece
     assert [event.draft.text for event in await read_all(db)] == ["before", "a", "refused"]
 
 
+async def test_a_key_that_is_known_behind_a_new_one_is_found_out_and_holds_up_nobody(
+    db, owner_engine, groups
+):
+    """Only of the first event of each append it is asked beforehand."""
+    old = draft("old", idempotency_key="k")
+    await append(db, draft("before"), old)
+
+    found = await together(
+        append(db, draft("a", idempotency_key="a"), draft("a'")),
+        append(db, draft("new", idempotency_key="n"), old),
+        append(db, draft("new", idempotency_key="n"), old, expected_version=7),
+        append(db, draft("other"), draft("other", idempotency_key="k")),
+        append(db, draft("b"), draft("b'", idempotency_key="b")),
+        append(db, draft("c"), draft("a", idempotency_key="a")),
+        append(db, old, expected_version=7),
+    )
+
+    assert groups == [1, 7]
+    assert [type(one) for one in found] == [
+        Receipt, AlreadyKnown, AlreadyKnown, IdempotencyConflict, Receipt, AlreadyKnown, Receipt,
+    ]  # fmt: skip
+    assert [(one.known, one.unknown) for one in found[1:3]] == [((1,), (0,))] * 2
+    assert (found[0].commit, found[4].commit, found[4].positions, found[6].repeated) == (2, 3, (5, 6), True)
+    assert [event.draft.text for event in await read_all(db)] == ["before", "old", "a", "a'", "b", "b'"]
+    # What was written in vain is gone, and the head is what this very transaction wrote.
+    ((same,),) = await as_owner(
+        owner_engine, "SELECT count(*) FROM head WHERE (commit, position, bytes) = (3, 6, "
+        "(SELECT sum(octet_length(header) + octet_length(ciphertext)) FROM event))",
+    )  # fmt: skip
+    assert same == 1
+    assert (await log.verify(db, "acme")).problems == ()
+
+
 async def test_a_contract_that_stands_earlier_in_the_group_is_held_to(db, groups):
     await append(db, draft("before"))
     contract = replace(unregistered("range"), value_type=ValueType("number"), unit="km")

@@ -15,7 +15,7 @@ from contracts.events import ErasedEvent, Event, EventDraft, Kind
 from contracts.times import Precision
 from ledger import _read, log
 from ledger._drafts import draft_bytes
-from ledger._events import StoredEvent, open_event, seal_event
+from ledger._events import StoredEvent, open_event, seal_events
 from ledger._keys import TenantKeys, key_ring
 from tests.ledger.conftest import MASTER_KEY
 from tests.ledger.log_drafts import append, as_owner, claim, draft, read_all
@@ -57,12 +57,11 @@ def tenant_keys() -> TenantKeys:
 
 
 def stored(keys: TenantKeys, sent: EventDraft, **changes: Any) -> StoredEvent:
-    made = seal_event(
+    (made,) = seal_events(
         keys,
-        event_id="ev_1",
-        draft=sent,
-        draft_bytes=draft_bytes(sent),
-        references={},
+        ["ev_1"],
+        [(sent, draft_bytes(sent))],
+        [{}],
         sent_at=None,
         backfilled=False,
         randomness=lambda count: b"\x07" * count,
@@ -109,13 +108,20 @@ def test_a_row_that_its_header_contradicts_is_a_fault(column, value):
         open_event(tenant_keys(), stored(tenant_keys(), draft(), **{column: value}))
 
 
-def test_a_wrapped_key_opens_for_what_it_was_made_for_and_nothing_else():
+def test_a_secret_makes_the_key_of_what_it_was_made_for_and_of_nothing_else():
     keys = tenant_keys()
-    key, wrapped = keys.new_key("ev_1", randomness=lambda count: b"K" * count)
+    key, secret = keys.new_key("ev_1", randomness=lambda count: b"K" * count)
+    sealed = key.encrypt(b"said", context=b"", randomness=bytes)
+    other = TenantKeys(tenant="acme", _wrapping_key=b"w" * 32, _digest_key=b"d" * 32)
 
-    assert keys.open_key("ev_1", wrapped).digest(b"a") == key.digest(b"a")
+    assert keys.open_key("ev_1", secret).decrypt(sealed, context=b"", what="it") == b"said"
+    assert keys.open_key("ev_1", secret).digest(b"a") == key.digest(b"a")
+    for opened in (keys.open_key("ev_2", secret), other.open_key("ev_1", secret)):
+        assert opened.digest(b"a") != key.digest(b"a")
+        with pytest.raises(IntegrityFault):
+            opened.decrypt(sealed, context=b"", what="it")
     with pytest.raises(IntegrityFault):
-        keys.open_key("ev_2", wrapped)
+        keys.open_key("ev_1", secret[1:])
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tests.ledger.log_drafts import append, draft, read_all
 WRITTEN = {
     1: "59324855bcd728e54ac2e8fb79ec0ff469ce7bbf7e177eb02f595999c3bfba5f",
     2: "cf812b1dbfb9cad9664a2bb9a22f9d8955a2fd61ba2bfc8f3da11c04a2bfe7b8",
+    3: "eb8f24b6601d0ea99a0dabe8a348771fd53f4e213f06f200850cd5f9584eb965",
 }
 """What each file's bytes hash to: one line for each version, and none ever changes."""
 

@@ -130,6 +130,8 @@ DROP FUNCTION echoplane_append;
 -- `version` (its stream has moved). What is written goes into each table by one statement, whatever the
 -- number of appends; and one that is not leaves no gap.
 --
+-- `p_streams` has each stream once, `p_stream_of` says of each event which of them is its own.
+--
 -- `p_relations` is, for each append, the position of the newest `relation` event that its values were
 -- held against, 0 for none, and `p_epochs` the epoch that served then. NULL asks for nothing: there is no
 -- value in the append. Whoever registers a contract takes the same lock.
@@ -138,7 +140,12 @@ DROP FUNCTION echoplane_append;
 -- and refused, not ignored, for everyone else. It is taken only where every commit so far was
 -- backfilled too, and each header says so: nobody forges a live past.
 --
--- No sequential scan: a plan that was made while the log was short would read all of it for ever.
+-- Which keys are known is asked of the first event of each append alone, and of all only when that one is
+-- known or the index of keys refuses a row: to look for each and then to insert it is to go down that
+-- index twice. What was refused so is written again, without the appends that are known.
+--
+-- Arrays are unnested in lists of columns: as tables in FROM each would be copied once more. No sequential
+-- scan: a plan that was made while the log was short would read all of it for ever.
 CREATE FUNCTION echoplane_append(
     p_tenant text,
     p_clock timestamptz,
@@ -149,6 +156,7 @@ CREATE FUNCTION echoplane_append(
     p_event_ids text[],
     p_kinds text[],
     p_streams bytea[],
+    p_stream_of integer[],
     p_sources bytea[],
     p_correlations bytea[],
     p_idempotency bytea[],
@@ -163,34 +171,34 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp 
 AS $function$
 #variable_conflict use_column
 DECLARE
-    v_start bigint;
-    v_commit bigint;
-    v_position bigint;
-    v_last_position bigint;
-    v_recorded_at timestamptz;
-    v_live boolean;
-    v_hash bytea;
-    v_previous bytea;
-    v_from integer;
-    v_to integer := 0;
-    v_outcome text;
-    v_outcomes text[] := '{}';
-    v_event_hashes bytea[];
+    v_start head;
+    v_head head;
+    v_first_relation bigint;
     v_relation bigint;
     v_epoch integer;
-    -- Keys that stand in the log already, and those that several of the appends have.
+    v_befores bigint[];
+    v_event_hashes bytea[];
+    v_sizes integer[];
+    v_says_otherwise boolean;
+    v_previous bytea;
+    v_from integer;
+    v_to integer;
+    v_outcome text;
+    v_outcomes text[];
+    v_constraint text;
+    -- Keys that stand in the log already, and those that several of the appends have; NULL until asked.
     v_known bytea[];
     v_shared bytea[];
     -- Of each event the commit, NULL where it is not written; of each commit what its row holds.
-    v_commits bigint[] := '{}';
+    v_commits bigint[];
     v_positions bigint[];
     v_versions bigint[];
-    v_numbers bigint[] := '{}';
-    v_clocks timestamptz[] := '{}';
-    v_firsts bigint[] := '{}';
-    v_counts integer[] := '{}';
-    v_previouses bytea[] := '{}';
-    v_hashes bytea[] := '{}';
+    v_numbers bigint[];
+    v_clocks timestamptz[];
+    v_firsts bigint[];
+    v_counts integer[];
+    v_previouses bytea[];
+    v_hashes bytea[];
 BEGIN
     IF p_clock IS NOT NULL AND NOT pg_has_role(session_user, 'echoplane_backfill', 'MEMBER') THEN
         RAISE insufficient_privilege USING MESSAGE = 'only members of echoplane_backfill may state the clock';
@@ -199,155 +207,197 @@ BEGIN
 
     -- The lock comes before anything is numbered: two writers that number first and commit in the
     -- other order would let a reader move past a position that appears later.
-    SELECT h.commit, h.position, h.recorded_at, h.hash, h.live
-    INTO v_start, v_position, v_recorded_at, v_hash, v_live
-    FROM head AS h WHERE h.tenant = p_tenant FOR UPDATE;
+    SELECT * INTO v_start FROM head AS h WHERE h.tenant = p_tenant FOR UPDATE;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 'no_tenant', NULL::bigint, NULL::bigint, NULL::timestamptz, NULL::bytea, NULL::bytea
         FROM generate_series(1, cardinality(p_counts));
         RETURN;
     END IF;
 
-    IF v_live AND p_clock IS NOT NULL THEN
+    IF v_start.live AND p_clock IS NOT NULL THEN
         RAISE integrity_constraint_violation USING
             MESSAGE = 'a tenant that has recorded by its own clock takes no other', CONSTRAINT = 'head_not_live',
             TABLE = 'head';
     END IF;
-    IF EXISTS (
-        SELECT FROM unnest(p_headers) AS u (header)
-        WHERE starts_with(convert_from(u.header, 'UTF8'), '{"backfilled":true,') <> (p_clock IS NOT NULL)
-    ) THEN
+    SELECT
+        array_agg(echoplane_event_hash(u.header, u.ciphertext)),
+        array_agg(octet_length(u.header) + octet_length(u.ciphertext)),
+        bool_or((substr(u.header, 1, 19) = '{"backfilled":true,'::bytea) <> (p_clock IS NOT NULL))
+    INTO v_event_hashes, v_sizes, v_says_otherwise
+    FROM (SELECT unnest(p_headers) AS header, unnest(p_ciphertexts) AS ciphertext) AS u;
+    IF v_says_otherwise THEN
         RAISE integrity_constraint_violation USING
             MESSAGE = 'a header says whether its clock was stated', CONSTRAINT = 'event_says_backfilled',
             TABLE = 'event';
     END IF;
 
-    v_relation := coalesce(
+    v_first_relation := coalesce(
         (SELECT max(e.position) FROM event AS e WHERE e.tenant = p_tenant AND e.kind = 'relation'), 0
     );
     v_epoch := (SELECT e.epoch FROM epoch AS e WHERE e.tenant = p_tenant AND e.state = 'serving');
-    -- Key by key: all at once, the planner takes a few hundred for a reason to read the tenant's whole log.
-    v_known := ARRAY(
-        SELECT u.key FROM unnest(p_idempotency) AS u (key)
-        WHERE u.key IS NOT NULL AND EXISTS (
-            SELECT FROM event AS e WHERE e.tenant = p_tenant AND e.idempotency_digest = u.key OFFSET 0
+    v_befores := ARRAY(
+        SELECT coalesce((
+            SELECT max(e.stream_version) FROM event AS e WHERE e.tenant = p_tenant AND e.stream_digest = u.stream
+        ), 0)
+        FROM unnest(p_streams) WITH ORDINALITY AS u (stream, n) ORDER BY u.n
+    );
+    IF EXISTS (
+        SELECT FROM (
+            SELECT p_idempotency[1 + sum(u.count) OVER (ORDER BY u.n) - u.count] AS key
+            FROM unnest(p_counts) WITH ORDINALITY AS u (count, n)
+        ) AS f
+        WHERE EXISTS (
+            SELECT FROM event AS e WHERE e.tenant = p_tenant AND e.idempotency_digest = f.key OFFSET 0
         )
-    );
-    v_shared := ARRAY(
-        SELECT u.key FROM unnest(p_idempotency) AS u (key) WHERE u.key IS NOT NULL
-        GROUP BY u.key HAVING count(*) > 1
-    );
-    v_event_hashes := ARRAY(
-        SELECT echoplane_event_hash(u.header, u.ciphertext)
-        FROM unnest(p_headers, p_ciphertexts) WITH ORDINALITY AS u (header, ciphertext, n) ORDER BY u.n
-    );
-    v_commit := v_start;
-    v_last_position := v_position;
+    ) THEN
+        v_constraint := 'event_idempotency_once';
+    END IF;
 
-    FOR v_append IN 1 .. cardinality(p_counts) LOOP
-        v_from := v_to + 1;
-        v_to := v_to + p_counts[v_append];
-        v_outcome := 'written';
-        IF p_relations[v_append] < v_relation
-            OR (p_relations[v_append] > 0 AND p_epochs[v_append] IS DISTINCT FROM v_epoch)
-        THEN
-            v_outcome := 'contracts';
-        ELSIF v_known && p_idempotency[v_from:v_to] THEN
-            v_outcome := 'known';
-        ELSIF p_expected[v_append] IS NOT NULL AND p_expected[v_append] <> (
-            SELECT coalesce(max(e.stream_version), 0) FROM event AS e
-            WHERE e.tenant = p_tenant AND e.stream_digest = p_streams[v_from]
-        ) + (
-            -- What those before it in this call have added.
-            SELECT count(*) FROM unnest(p_streams[:v_from - 1], v_commits) AS u (stream, commit)
-            WHERE u.stream = p_streams[v_from] AND u.commit IS NOT NULL
-        ) THEN
-            v_outcome := 'version';
-        END IF;
-        v_outcomes := v_outcomes || v_outcome;
-        IF v_outcome <> 'written' THEN
-            v_commits := v_commits || array_fill(NULL::bigint, ARRAY[p_counts[v_append]]);
-            CONTINUE;
-        END IF;
-
-        IF v_shared && p_idempotency[v_from:v_to] THEN
-            v_known := v_known || ARRAY(
-                SELECT unnest(p_idempotency[v_from:v_to]) INTERSECT SELECT unnest(v_shared)
+    <<judging>>
+    LOOP
+        IF v_constraint IS NOT NULL THEN
+            -- Key by key: all at once, the planner takes a few hundred for a reason to read the whole log.
+            v_known := ARRAY(
+                SELECT u.key FROM unnest(p_idempotency) AS u (key)
+                WHERE u.key IS NOT NULL AND EXISTS (
+                    SELECT FROM event AS e WHERE e.tenant = p_tenant AND e.idempotency_digest = u.key OFFSET 0
+                )
+            );
+            v_shared := ARRAY(
+                SELECT u.key FROM unnest(p_idempotency) AS u (key) WHERE u.key IS NOT NULL
+                GROUP BY u.key HAVING count(*) > 1
             );
         END IF;
-        IF 'relation' = ANY (p_kinds[v_from:v_to]) THEN
-            v_relation := v_last_position + p_counts[v_append];
-        END IF;
-        v_previous := v_hash;
-        v_commit := v_commit + 1;
-        v_recorded_at := greatest(coalesce(p_clock, clock_timestamp()), v_recorded_at + interval '1 microsecond');
-        v_hash := echoplane_commit_hash(
-            v_previous, p_tenant, v_commit, v_recorded_at, v_last_position + 1, v_event_hashes[v_from:v_to]
-        );
-        v_commits := v_commits || array_fill(v_commit, ARRAY[p_counts[v_append]]);
-        v_numbers := v_numbers || v_commit;
-        v_clocks := v_clocks || v_recorded_at;
-        v_firsts := v_firsts || v_last_position + 1;
-        v_counts := v_counts || p_counts[v_append];
-        v_previouses := v_previouses || v_previous;
-        v_hashes := v_hashes || v_hash;
-        v_last_position := v_last_position + p_counts[v_append];
-    END LOOP;
+        v_head := v_start;
+        v_relation := v_first_relation;
+        v_to := 0;
+        v_outcomes := '{}';
+        v_commits := '{}';
+        v_numbers := '{}';
+        v_clocks := '{}';
+        v_firsts := '{}';
+        v_counts := '{}';
+        v_previouses := '{}';
+        v_hashes := '{}';
 
-    IF v_commit > v_start THEN
-        -- In order: the tree of each is made of what was inserted before it.
-        INSERT INTO commit (tenant, commit, recorded_at, first_position, event_count, previous_hash, hash)
-        SELECT p_tenant, u.*
-        FROM unnest(v_numbers, v_clocks, v_firsts, v_counts, v_previouses, v_hashes) AS u;
+        FOR v_append IN 1 .. cardinality(p_counts) LOOP
+            v_from := v_to + 1;
+            v_to := v_to + p_counts[v_append];
+            v_outcome := 'written';
+            IF p_relations[v_append] < v_relation
+                OR (p_relations[v_append] > 0 AND p_epochs[v_append] IS DISTINCT FROM v_epoch)
+            THEN
+                v_outcome := 'contracts';
+            ELSIF v_known && p_idempotency[v_from:v_to] THEN
+                v_outcome := 'known';
+            ELSIF p_expected[v_append] <> v_befores[p_stream_of[v_from]] + (
+                -- What those before it in this call have added.
+                SELECT count(*) FROM unnest(p_stream_of[:v_from - 1], v_commits) AS u (stream, commit)
+                WHERE u.stream = p_stream_of[v_from] AND u.commit IS NOT NULL
+            ) THEN
+                v_outcome := 'version';
+                IF v_constraint IS NULL THEN
+                    -- Who is told that his stream has moved must not have been there already.
+                    v_constraint := 'event_idempotency_once';
+                    CONTINUE judging;
+                END IF;
+            END IF;
+            v_outcomes := v_outcomes || v_outcome;
+            IF v_outcome <> 'written' THEN
+                v_commits := v_commits || array_fill(NULL::bigint, ARRAY[p_counts[v_append]]);
+                CONTINUE;
+            END IF;
 
-        -- Worked out once, before the first row: asked for each, it would look past all those before it.
-        -- And apart from the rows: what is sorted here would else be copied with all that they hold.
-        WITH so_far AS MATERIALIZED (
-            SELECT d.stream, coalesce(
-                (SELECT max(e.stream_version) FROM event AS e
-                 WHERE e.tenant = p_tenant AND e.stream_digest = d.stream), 0) AS version
-            FROM (SELECT DISTINCT unnest(p_streams) AS stream) AS d
-        )
+            IF v_shared && p_idempotency[v_from:v_to] THEN
+                v_known := v_known || ARRAY(
+                    SELECT unnest(p_idempotency[v_from:v_to]) INTERSECT SELECT unnest(v_shared)
+                );
+            END IF;
+            IF 'relation' = ANY (p_kinds[v_from:v_to]) THEN
+                v_relation := v_head.position + p_counts[v_append];
+            END IF;
+            v_previous := v_head.hash;
+            v_head.commit := v_head.commit + 1;
+            v_head.recorded_at := greatest(
+                coalesce(p_clock, clock_timestamp()), v_head.recorded_at + interval '1 microsecond'
+            );
+            v_head.hash := echoplane_commit_hash(
+                v_previous, p_tenant, v_head.commit, v_head.recorded_at, v_head.position + 1,
+                v_event_hashes[v_from:v_to]
+            );
+            v_commits := v_commits || array_fill(v_head.commit, ARRAY[p_counts[v_append]]);
+            v_numbers := v_numbers || v_head.commit;
+            v_clocks := v_clocks || v_head.recorded_at;
+            v_firsts := v_firsts || v_head.position + 1;
+            v_counts := v_counts || p_counts[v_append];
+            v_previouses := v_previouses || v_previous;
+            v_hashes := v_hashes || v_head.hash;
+            v_head.position := v_head.position + p_counts[v_append];
+        END LOOP;
+        EXIT judging WHEN v_head.commit = v_start.commit;
+
+        -- Numbers apart from the rows: what is sorted here would else be copied with all that they hold.
         SELECT array_agg(o.position ORDER BY o.n), array_agg(o.version ORDER BY o.n)
         INTO v_positions, v_versions
         FROM (
             SELECT u.n,
-                v_position + count(u.commit) OVER (ORDER BY u.n) AS position,
-                s.version + count(u.commit) OVER (PARTITION BY u.stream ORDER BY u.n) AS version
-            FROM unnest(v_commits, p_streams) WITH ORDINALITY AS u (commit, stream, n)
-            JOIN so_far AS s ON s.stream = u.stream
+                v_start.position + count(u.commit) OVER (ORDER BY u.n) AS position,
+                v_befores[u.stream] + count(u.commit) OVER (PARTITION BY u.stream ORDER BY u.n) AS version
+            FROM unnest(v_commits, p_stream_of) WITH ORDINALITY AS u (commit, stream, n)
         ) AS o;
-        INSERT INTO event (
-            tenant, position, commit, event_id, kind, stream_digest, stream_version, source_digest,
-            correlation_digest, idempotency_digest, content_digest, header, ciphertext, hash
-        )
-        SELECT
-            p_tenant, u.position, u.commit, u.event_id, u.kind, u.stream, u.version,
-            u.source, u.correlation, u.idempotency, u.content, u.header, u.ciphertext, u.hash
-        FROM unnest(
-            v_commits, v_positions, v_versions, p_event_ids, p_kinds, p_streams, p_sources, p_correlations,
-            p_idempotency, p_contents, p_headers, p_ciphertexts, v_event_hashes
-        ) AS u (
-            commit, position, version, event_id, kind, stream, source, correlation,
-            idempotency, content, header, ciphertext, hash
-        )
-        WHERE u.commit IS NOT NULL;
+        BEGIN
+            -- In order: the tree of each is made of what was inserted before it.
+            INSERT INTO commit (tenant, commit, recorded_at, first_position, event_count, previous_hash, hash)
+            SELECT p_tenant, u.*
+            FROM unnest(v_numbers, v_clocks, v_firsts, v_counts, v_previouses, v_hashes) AS u;
+            INSERT INTO event (
+                tenant, position, commit, event_id, kind, stream_digest, stream_version, source_digest,
+                correlation_digest, idempotency_digest, content_digest, header, ciphertext, hash
+            )
+            SELECT
+                p_tenant, u.position, u.commit, u.event_id, u.kind, p_streams[u.stream], u.version,
+                u.source, u.correlation, u.idempotency, u.content, u.header, u.ciphertext, u.hash
+            FROM (
+                SELECT
+                    unnest(v_commits) AS commit, unnest(v_positions) AS position, unnest(v_versions) AS version,
+                    unnest(p_event_ids) AS event_id, unnest(p_kinds) AS kind, unnest(p_stream_of) AS stream,
+                    unnest(p_sources) AS source, unnest(p_correlations) AS correlation,
+                    unnest(p_idempotency) AS idempotency, unnest(p_contents) AS content,
+                    unnest(p_headers) AS header, unnest(p_ciphertexts) AS ciphertext,
+                    unnest(v_event_hashes) AS hash
+            ) AS u
+            WHERE u.commit IS NOT NULL;
+            EXIT judging;
+        EXCEPTION WHEN unique_violation THEN
+            IF v_constraint IS NOT NULL THEN
+                RAISE;
+            END IF;
+            GET STACKED DIAGNOSTICS v_constraint = CONSTRAINT_NAME;
+            IF v_constraint <> 'event_idempotency_once' THEN
+                RAISE;
+            END IF;
+        END;
+    END LOOP;
 
+    IF v_head.commit > v_start.commit THEN
         PERFORM set_config('echoplane.appending', 'on', true);
         INSERT INTO event_key (tenant, event_id, wrapped_key)
         SELECT p_tenant, u.event_id, u.wrapped_key
-        FROM unnest(v_commits, p_event_ids, p_wrapped_keys) AS u (commit, event_id, wrapped_key)
+        FROM (
+            SELECT
+                unnest(v_commits) AS commit, unnest(p_event_ids) AS event_id,
+                unnest(p_wrapped_keys) AS wrapped_key
+        ) AS u
         WHERE u.commit IS NOT NULL;
         PERFORM set_config('echoplane.appending', 'off', true);
 
-        INSERT INTO outbox (tenant, commit) VALUES (p_tenant, v_commit)
+        INSERT INTO outbox (tenant, commit) VALUES (p_tenant, v_head.commit)
         ON CONFLICT (tenant) DO UPDATE SET commit = excluded.commit;
         UPDATE head
-        SET commit = v_commit, position = v_last_position, recorded_at = v_recorded_at, hash = v_hash,
-            live = p_clock IS NULL,
+        SET commit = v_head.commit, position = v_head.position, recorded_at = v_head.recorded_at,
+            hash = v_head.hash, live = p_clock IS NULL,
             bytes = bytes + (
-                SELECT sum(octet_length(u.header) + octet_length(u.ciphertext))
-                FROM unnest(v_commits, p_headers, p_ciphertexts) AS u (commit, header, ciphertext)
+                SELECT sum(u.size) FROM unnest(v_commits, v_sizes) AS u (commit, size)
                 WHERE u.commit IS NOT NULL
             )
         WHERE tenant = p_tenant;
