@@ -23,6 +23,7 @@ _SPELLING: Final = {"favourit": "favorit", "fave": "favorit", "colour": "color"}
 # "On what date" asks for a time and says nothing of dating.
 _OTHER_DATE: Final = re.compile(r"\b(?:what|which) date\b")
 _QUESTION_WORDS: Final = frozenset({"where", "who", "when", "what", "which", "how"})
+_NEWEST: Final = frozenset({"last", "latest"})
 # Here "like" compares or asks politely; it states no liking.
 _OTHER_LIKE: Final = re.compile(
     r"\b(?:look|looks|looked|feel|feels|sound|sounds|is it|was it|be|would) like\b"
@@ -95,6 +96,9 @@ def _matches(stems: frozenset[str], known: Mapping[str, frozenset[str]]) -> Iter
     for relation in sorted(known):
         # A listed relation is found by its cues; its name alone would match less exactly.
         own = known[relation]
+        if "first" in stems:
+            # Of what has the newest of many times, "last seen", the first is asked for too.
+            own -= _NEWEST
         if relation not in CARDINALITY_OF and own and own <= stems:
             yield relation, own
 

@@ -11,12 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.histories import KeyHistory
 from contracts.identity import SAME_AS
-from contracts.resolutions import KeyResolution, Missing
+from contracts.resolutions import KeyResolution, Missing, ResolvedSet
 from contracts.times import ValidAt
 from contracts.views import View
 from ledger.log import TenantKeys
-from ledger.resolve import EVERYTHING, Window, as_certain, history, resolve
-from realize import THROUGH_TIME, Found, Subject, Task
+from ledger.resolve import EVERYTHING, Window, as_certain, history, occurrences, resolve
+from realize import OCCURRED, THROUGH_TIME, Found, Subject, Task
 
 _INSTANT: Final = timedelta(microseconds=1)
 
@@ -52,7 +52,12 @@ async def found_for(
         else:
             at = replace(view, valid_at=ValidAt(start))
             resolution = await resolve(conn, keys, at, subject.entity, subject.relation)
-        resolution = await as_certain(conn, keys, resolution, until=end)
+        window = _window(task, start, end)
+        if task.form in OCCURRED:
+            happened = await _happened(conn, keys, view, subject)
+            resolution = replace(resolution, resolution=happened)
+        else:
+            resolution = await as_certain(conn, keys, resolution, until=end)
         # Who is one with whom holds for all valid time.
         names = resolved[subject.entity, SAME_AS]
         known = await history(
@@ -62,9 +67,7 @@ async def found_for(
             subject.relation,
             epoch=view.epoch,
             cut=view.cut,
-            window=EVERYTHING
-            if task.form in THROUGH_TIME
-            else Window(valid_from=start, valid_to=end, known_from=None, known_to=None),
+            window=window,
         )
         found.append(
             Found(
@@ -82,6 +85,21 @@ async def found_for(
             )
         )
     return tuple(found)
+
+
+def _window(task: Task, start: datetime, end: datetime) -> Window:
+    """Return what of a key's history is asked for: its whole, or what touches a time that is named."""
+    if task.form in THROUGH_TIME or (task.form in OCCURRED and task.subjects[0].period is None):
+        return EVERYTHING
+    return Window(valid_from=start, valid_to=end, known_from=None, known_to=None)
+
+
+async def _happened(conn: AsyncConnection, keys: TenantKeys, view: View, subject: Subject) -> ResolvedSet:
+    """Return all that happened by the view, or within the time that is named as far as it has come."""
+    period = subject.period
+    start = None if period is None else period.start
+    end = (view.valid_at if period is None else min(period.end - _INSTANT, view.known_at)) + _INSTANT
+    return await occurrences(conn, keys, view, subject.entity, subject.relation, start=start, end=end)
 
 
 def _start(subject: Subject, view: View) -> datetime:

@@ -13,11 +13,12 @@ from realize._reader import ABSTENTION, PROMPT_DIGEST, read_answer, read_rendere
 from realize._realize import realize
 from realize._select import named_pairs
 from realize._show import NOTHING_FOUND
-from realize._task import THROUGH_TIME, Subject, Task, read_task
+from realize._task import OCCURRED, THROUGH_TIME, Subject, Task, read_task
 
 __all__ = [
     "ABSTENTION",
     "NOTHING_FOUND",
+    "OCCURRED",
     "PROMPT_DIGEST",
     "THROUGH_TIME",
     "Derivation",

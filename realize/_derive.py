@@ -31,6 +31,7 @@ from realize._found import (
     unclear,
 )
 from realize._held import age, apart, first_told, held_for, held_since, who_said
+from realize._occurred import first_of_times, occurred_beside, occurred_what, occurred_when
 from realize._task import Form, Task
 from realize._yes_no import is_so, yes_no
 
@@ -275,4 +276,8 @@ _RULES: Final[Mapping[Form, _Rule]] = {
     Form.CHANGES: _changes,
     Form.ORDER: _order,
     Form.BEFORE: _before,
+    Form.OCCURRED_WHEN: occurred_when,
+    Form.OCCURRED_WHAT: occurred_what,
+    Form.OCCURRED_BESIDE: occurred_beside,
+    Form.FIRST_OF_TIMES: first_of_times,
 }

@@ -21,7 +21,7 @@ from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, Re
 from contracts.values import with_unit
 from realize._arithmetic import number_of, plain, same
 from realize._scope import has_signs, words_in
-from realize._task import THROUGH_TIME, Bounds, Subject, Task
+from realize._task import OCCURRED, THROUGH_TIME, Bounds, Subject, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +91,12 @@ def check(task: Task, found: Found) -> None:
     """Refuse what is not all there, or not one thing at the times that are named."""
     history = found.history
     # What is named is one of many values; else of many at once nothing is said here.
-    if found.resolution.contract.cardinality != Cardinality.ONE and task.words is None:
+    is_one = found.resolution.contract.cardinality == Cardinality.ONE
+    if not is_one and task.words is None and task.form not in OCCURRED:
         raise unclear("operation_not_typed")
     if not history.whole:
         raise unclear("not_all_listed")
-    if task.form in THROUGH_TIME:
+    if task.form in THROUGH_TIME | OCCURRED:
         return
     for one in history.rectangles:
         if (one.valid_from, one.valid_to) != (history.start, history.end):

@@ -235,6 +235,22 @@ who (?:does|do|did) <WE> have <FIGURE> from
 <WHEN> did <WE> <HEAR> that (?P<e>E\d) (?:is|are) R<NAMED>
 since when (?:do|have) <WE> (?:know|known) that S0(?: <BE>)?<NAMED>
 """,
+    "occurred_when": r"""
+<WHEN> did (?P<e>E\d) (?:(?P<first>first)|last) R(?:<NAMED>)?<AT>
+<WHEN> (?:did|has|have) S0(?:<NAMED>)? (?:for the )?(?:(?P<first>first)|last)(?: time)?<AT>
+""",
+    "occurred_what": r"""
+(?P<asking>what|where|which (?:place|thing)) did (?P<e>E\d) (?:(?P<first>first)|last) R<AT>
+(?P<asking>what|where|which (?:place|thing)) did S0 (?:(?P<first>first)|last)<AT>
+""",
+    "occurred_beside": r"""
+(?P<asking>what|where|which (?:place|thing)) did S0(?: right| directly| just| immediately| next)?
+ (?:(?P<first>before)|after)<NAMED>
+""",
+    "first_of_times": r"""
+<WHEN> did <WE> first R (?:the )?(?P<e>E\d)
+<WHEN> was (?:the )?(?P<e>E\d) first R
+""",
     "age": r"""
 how R (?:is|are|was) (?P<e>E\d)(?: (?:now|today)| (?:on|in|at) (?P<on>P\d))?
 """,

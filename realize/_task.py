@@ -49,16 +49,24 @@ class Form(StrEnum):
     APART = "apart"
     ORDER = "order"
     BEFORE = "before"
+    OCCURRED_WHEN = "occurred_when"
+    OCCURRED_WHAT = "occurred_what"
+    OCCURRED_BESIDE = "occurred_beside"
+    FIRST_OF_TIMES = "first_of_times"
 
 
-THROUGH_TIME: Final = frozenset({Form.HELD_SINCE, Form.HELD_FOR, Form.FIRST_TOLD})
+OCCURRED: Final = frozenset({Form.OCCURRED_WHEN, Form.OCCURRED_WHAT, Form.OCCURRED_BESIDE})
+"""What is read off all that happened, within the time that is named."""
+THROUGH_TIME: Final = frozenset({Form.HELD_SINCE, Form.HELD_FOR, Form.FIRST_TOLD, Form.FIRST_OF_TIMES})
 """What is read off all of a key's valid time, and not at one instant of it."""
-_OF_NOW: Final = THROUGH_TIME | {
+_OF_NOW: Final = THROUGH_TIME | OCCURRED | {
     Form.YES_NO, Form.IS_SO, Form.IS_WHEN, Form.WHO_SAID, Form.AGE, Form.APART,
 }  # fmt: skip
 """What may be asked without a time: of what stands at the view."""
 
 
+_NEWEST_OF: Final = ("last_", "latest_")
+"""How relations begin that hold the newest of many times: "last seen"."""
 _NAMED: Final = re.compile(r"E(?P<entity>\d)(?P<owns> 's)?")
 
 
@@ -192,10 +200,16 @@ class _Asked:
                 return None
             subjects = [replace(own, period=period), replace(own, period=earlier or own.period)]
         elif (entity := _group(match, "e")) is not None:
-            subjects = [Subject(entity=self.entities[int(entity[1:])], relation=self.relation, period=None)]
+            own_period = period if form in OCCURRED else None
+            subjects = [
+                Subject(entity=self.entities[int(entity[1:])], relation=self.relation, period=own_period)
+            ]
         elif period is not None:
             subjects = [replace(own, period=period) for own in subjects if own.period is None]
         if _group(match, "asking") is not None and not self.is_value:
+            return None
+        if form == Form.FIRST_OF_TIMES and not self.relation.startswith(_NEWEST_OF):
+            # Else the first value that it had is no first time of anything.
             return None
         if form == Form.IS_WHEN and self.is_value:
             # A birthday is a value like any other, in whatever words it was told.

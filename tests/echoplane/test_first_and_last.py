@@ -1,0 +1,68 @@
+"""The first and the last of what happened: answered where it can be told, and withheld where it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+HEARD = "2025-09-01T00:00:00Z"
+
+
+def told(entity, relation, value, number, *, heard=HEARD, **valid):
+    claim = {"entity": entity, "relation": relation, "value": value, **({"valid": valid} if valid else {})}
+    return {
+        "stream": "s", "kind": "claim", "actor": {"id": "Bob", "class": "user"}, "claims": [claim],
+        "source_event_id": f"e{number}", "observed_at": heard,
+    }  # fmt: skip
+
+
+@pytest.fixture
+async def answer(client, discovery, remember):
+    times = ("2024-01-05T10:00:00Z", "2024-02-01T10:00:00Z", "2024-01-01T10:00:00Z")
+    await remember(
+        "home",
+        told("Ann", "visited", "Rome", 1, at="2024-05-09"),
+        # Told twice, once less exactly: one visit.
+        told("Ann", "visited", "Oslo", 2, at="2025-01"),
+        told("Ann", "visited", "Oslo", 3, at="2025-01-03"),
+        told("Ann", "visited", "Rome", 4, at="2025-05-09T08:00:00Z"),
+        told("Ann", "visited", "Ghent, Belgium", 5, at="2025-06-01"),
+        told("Bea", "visited", "Rome", 6, at="2024"),
+        told("Bea", "visited", "Lyon", 7, at="2024-05-09"),
+        *(told("mug", "last_seen", at, 8 + number, heard=at) for number, at in enumerate(times)),
+    )
+
+    async def answer(question):
+        found = (await client.post("/v1/home/ask", json={"question": question})).json()
+        return found["answer"] if found["status"] == "answered" else found["reason"]
+
+    return answer
+
+
+async def test_the_first_and_the_last_time_are_told(answer):
+    oslo = {"earliest": "2025-01-03T00:00:00Z", "latest": "2025-01-04T00:00:00Z"}
+
+    assert await answer("When did Ann last visit Rome?") == "2025-05-09T08:00:00Z"
+    assert await answer("When did Ann first visit Oslo?") == oslo
+    assert await answer("When did Ann last visit Rome in 2024?") == {
+        "earliest": "2024-05-09T00:00:00Z",
+        "latest": "2024-05-10T00:00:00Z",
+    }
+    # The newest of many times, told late or in order: the first of them is the earliest.
+    assert await answer("When did you first see the mug?") == "2024-01-01T10:00:00Z"
+    assert await answer("When did you last see the mug?") == "2024-02-01T10:00:00Z"
+
+
+async def test_what_was_last_and_what_came_next_are_told(answer):
+    assert await answer("Where did Ann last travel?") == "Ghent, Belgium"
+    assert await answer("What did Ann visit first?") == "Rome"
+    assert await answer("Where did Ann travel after Oslo?") == "Rome"
+    assert await answer("What did Ann visit before Oslo?") == "Rome"
+
+
+async def test_what_cannot_be_told_apart_is_withheld(answer):
+    # Ghent may be meant by its longer name; Rome was twice; Bea's year in Rome holds her day in Lyon.
+    assert await answer("When did Ann last visit Ghent?") == "not_the_value"
+    assert await answer("What did Ann visit before Rome?") == "several_times"
+    assert await answer("Where did Bea last travel?") == "several_times"
+    assert await answer("When did Bea last visit Rome in May 2024?") == "time_or_scope_not_resolved"
+    assert await answer("Which museum did Ann visit last?") == "time_or_scope_not_resolved"
