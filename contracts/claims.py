@@ -102,7 +102,7 @@ class Claim:
     """
     One claim of one epoch, as stored.
 
-    `claim_id` is a keyed digest of (tenant, event id, ordinal, epoch), as hex. `value` is JSON,
+    `claim_id` is a keyed digest of (tenant, event id, epoch) and the ordinal, as hex. `value` is JSON,
     None only where the stance needs none. `source` is who said it, before any correction lends
     it another's class.
     """

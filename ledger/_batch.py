@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,9 +15,10 @@ from contracts.claims import Claim
 from contracts.events import ErasedEvent, Kind
 from contracts.ports import Projector
 from contracts.relations import RelationContract
+from ledger._events import StoredEvent
 from ledger._keys import TenantKeys
 from ledger._poison import error_name
-from ledger._read import LoggedEvent, read_events
+from ledger._read import PAGE_BYTES_MAX, LoggedEvent, read_events, read_stored
 from ledger._reading import claims_in
 from ledger._registry import contract_taken, is_in_use
 from ledger._relations import Contracts
@@ -76,31 +77,54 @@ async def read_batch(
     *,
     events_max: int,
     skipped: Collection[str],
+    opened: Sequence[LoggedEvent],
 ) -> Batch:
-    """Read whole commits after a cursor, at least one."""
-    rows = (
-        await conn.execute(
-            _COMMITS, {"tenant": keys.tenant, "after": cursor.commit, "limit": max(events_max, 1)}
-        )
-    ).all()
+    """Read whole commits after a cursor, at least one; of their events what is not `opened` already."""
+    commit, last = await _whole_commits(conn, keys, cursor.commit, cursor.position, events_max=events_max)
     batch = Batch(
         epoch=cursor.epoch,
         commit=cursor.commit,
         position=cursor.position,
-        last_commit=cursor.commit,
-        last_position=cursor.position,
+        last_commit=commit,
+        last_position=last,
         skipped=skipped,
+        events=[event for event in opened if event.position <= last],
     )
-    for row in rows:
-        if batch.last_commit > cursor.commit and row.last > cursor.position + events_max:
-            break
-        batch.last_commit, batch.last_position = row.commit, row.last
-    position = cursor.position
-    while position < batch.last_position:
-        page = await read_events(conn, keys, after_position=position, limit=batch.last_position - position)
+    position = batch.events[-1].position if batch.events else cursor.position
+    while position < last:
+        page = await read_events(conn, keys, after_position=position, limit=last - position)
         position = page[-1].position
         batch.events += page
     return batch
+
+
+async def read_next(
+    conn: AsyncConnection, keys: TenantKeys, batch: Batch, *, events_max: int
+) -> list[StoredEvent]:
+    """Read the events of the batch after one as they are stored, or as many of them as a page holds."""
+    position = batch.last_position
+    _, last = await _whole_commits(conn, keys, batch.last_commit, position, events_max=events_max)
+    found: list[StoredEvent] = []
+    size_bytes = 0
+    while position < last and size_bytes < PAGE_BYTES_MAX:
+        page = await read_stored(conn, keys, after_position=position, limit=last - position)
+        position = page[-1].position
+        size_bytes += sum(len(one.ciphertext) for one in page)
+        found += page
+    return found
+
+
+async def _whole_commits(
+    conn: AsyncConnection, keys: TenantKeys, commit: int, position: int, *, events_max: int
+) -> tuple[int, int]:
+    """Return the last commit, and its last position, of those after one that are folded together."""
+    bound = {"tenant": keys.tenant, "after": commit, "limit": max(events_max, 1)}
+    found = commit, position
+    for row in await conn.execute(_COMMITS, bound):
+        if found[0] > commit and row.last > position + events_max:
+            break
+        found = row.commit, row.last
+    return found
 
 
 async def project(

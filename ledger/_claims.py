@@ -13,7 +13,7 @@ import hmac
 import json
 import operator
 from binascii import hexlify
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -25,7 +25,6 @@ from contracts.errors import IntegrityFault
 from contracts.events import Stance
 from contracts.times import KnownAt
 from ledger import _tables
-from ledger._keys import TenantKeys
 
 UNSTATED: Final = Validity(kind=ValidityKind.SINCE, start=None, end=None, earliest=None, timeless=True)
 """The validity of a correction that gives none and so inherits its target's. A stated `since` has a start."""
@@ -37,6 +36,8 @@ ACTING: Final = frozenset({Stance.CORRECT, Stance.RETRACT, Stance.SETTLE, Stance
 """Stances that bear on what was said before."""
 
 _ENCODE: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_OF_EVENT: Final = 56
+"""Of the 64 digits of a claim's id, those that are of its event."""
 _DECODE: Final = json.JSONDecoder().raw_decode
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -102,13 +103,18 @@ def instant_of(value: int) -> datetime:
 
 def claim_id_of(keys: Digester, *, tenant: str, event_id: str, ordinal: int, epoch: int) -> str:
     """Return the claim's id as hex: the same event folded twice in one epoch makes the same row."""
-    return keys.digest(canonical(["claim", tenant, event_id, epoch]) + b"%d" % ordinal).hex()
+    return claim_ids(keys, tenant=tenant, event_id=event_id, epoch=epoch)(ordinal)
 
 
-def claim_ids(keys: TenantKeys, ordinals: Iterable[int], *, event_id: str, epoch: int) -> list[str]:
-    """Return the ids of an event's claims with these ordinals, as `claim_id_of` does of one."""
-    event = canonical(["claim", keys.tenant, event_id, epoch])
-    return [digest.hex() for digest in keys.digests([event + b"%d" % ordinal for ordinal in ordinals])]
+def claim_ids(keys: Digester, *, tenant: str, event_id: str, epoch: int) -> Callable[[int], str]:
+    """
+    Return what gives the ids of an event's claims, by their ordinals.
+
+    The digest is one of the event in its epoch, and the ordinal stands at its end: a digest for each claim
+    would take longer than its seal, and each would be looked up, and put into its index, at another place.
+    """
+    event = keys.digest(canonical(["claim", tenant, event_id, epoch])).hex()[:_OF_EVENT]
+    return lambda ordinal: f"{event}{ordinal:08x}"
 
 
 def state_start(claim: Claim) -> int | None:

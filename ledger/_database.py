@@ -26,6 +26,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from contracts import limits
 from contracts.ports import Clock
+from ledger._ahead import Ahead
 from ledger._combine import Combiner
 from ledger._direct import IDLE_SECONDS_MAX, Connection, Direct
 from ledger._driver_errors import translated
@@ -73,6 +74,7 @@ class Database:
     appends: Combiner[Any, Any] = field(repr=False)
     recalls: Combiner[Any, Any] = field(repr=False)
     erasures: Turns = field(repr=False)
+    ahead: Ahead = field(repr=False)
     tenant_keys: dict[str, TenantKeys] = field(repr=False)
     # By tenant, an `InForce` each: what this process last held values against.
     contracts: dict[str, Any] = field(repr=False)
@@ -181,6 +183,7 @@ def open_database(
             places=asyncio.Semaphore(limits.ERASURES_AT_ONCE),
             wait_seconds=limits.ERASURE_WAIT_SECONDS,
         ),
+        ahead=Ahead(),
         tenant_keys={},
         contracts={},
     )

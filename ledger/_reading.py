@@ -36,15 +36,12 @@ def claims_in(
     Raises:
         BadRequest: The projector gave what no claim can be.
     """
-    projected = projector.project(event)
-    ordinals = [item.ordinal for item in projected]
-    ids = claim_ids(keys, ordinals, event_id=event.event_id, epoch=epoch)
     return claims_of(
         event,
-        projected,
+        projector.project(event),
         epoch=epoch,
         contracts=contracts,
-        claim_id=dict(zip(ordinals, ids, strict=True)).__getitem__,
+        claim_id=claim_ids(keys, tenant=keys.tenant, event_id=event.event_id, epoch=epoch),
         # An event that was read back names its targets by event.
         event_id_of=lambda _: None,
     )

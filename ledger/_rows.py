@@ -70,9 +70,9 @@ class Rows:
     keys: TenantKeys
     epoch: int
 
-    def claims(self) -> ClaimStream:
-        """Return what writes claims, sealed, while more of them are made."""
-        return ClaimStream(self)
+    def claims(self, *, after: asyncio.Task[Any] | None) -> ClaimStream:
+        """Return what writes claims, sealed, while more of them are made: `after` another statement."""
+        return ClaimStream(self, after)
 
     def claim_values(self, claims: Sequence[Claim]) -> dict[str, str | int | bytes]:
         """Return the parameters of a statement that writes claims."""
@@ -187,13 +187,13 @@ class ClaimStream:
     """
     Claims on their way into their table: the server stores some while the fold makes the next.
 
-    The connection is busy from `take` on, until `arrived` or the end of the stream.
+    The connection is busy from its beginning on, until `arrived` or its end.
     """
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, after: asyncio.Task[Any] | None) -> None:
         self._rows = rows
         self._waiting: list[Claim] = []
-        self._sent: asyncio.Task[None] | None = None
+        self._sent: asyncio.Task[Any] | None = after
 
     async def __aenter__(self) -> Self:
         return self

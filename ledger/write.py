@@ -9,7 +9,7 @@ Does not promise: that a claim is true, or stands. Ask `resolve`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DataError, IntegrityError, ProgrammingError
@@ -20,10 +20,10 @@ from contracts.errors import NotFound, OtherProjector, Poisoned
 from contracts.grants import Grant, Right
 from contracts.limits import BUILDING_EVENTS_MAX
 from contracts.ports import Projector
-from ledger._batch import Batch, Poison, Projected, project, read_batch
+from ledger._batch import Batch, Poison, Projected, project
+from ledger._begun import Folder, begin
 from ledger._cells import Cells
 from ledger._database import Database
-from ledger._decisions import skipped_in
 from ledger._digest import ledger_digest
 from ledger._epochs import (
     Begun,
@@ -38,15 +38,13 @@ from ledger._folding import Folding
 from ledger._garbage import uncollected
 from ledger._grants import check_right
 from ledger._keys import TenantKeys
-from ledger._lease import CURSOR, FOLD_WAIT_SECONDS, begin_fold, end_overdue_folds, leased
+from ledger._lease import CURSOR, FOLD_WAIT_SECONDS, end_overdue_folds
 from ledger._poison import DeadLetter, Skipped, bury, dead_letters, error_name, forget_passed, skip_event
 from ledger._registrations import CONTRACT
 from ledger._registry import ContractReceipt, contracts_at, register_contract, store_contract
 from ledger._rows import Rows
 from ledger._supposing import Supposed, keys_of_event, supposing
-from ledger._tenants import tenant_keys
 from ledger._verify_claims import ClaimsReport, verify_claims
-from ledger._world import Reader
 
 __all__ = [
     "CONTRACT",
@@ -79,11 +77,6 @@ _MOVE: Final = sa.text(
 _COMMIT_END: Final = sa.text(
     "SELECT first_position + event_count - 1 FROM commit "
     "WHERE tenant = :tenant AND first_position = :after + 1"
-)
-_HEAD: Final = sa.text(
-    "SELECT h.commit, (SELECT e.epoch FROM epoch e WHERE e.tenant = h.tenant AND e.state = 'building') "
-    "AS building, EXISTS (SELECT FROM dead_letter d WHERE d.tenant = h.tenant AND d.epoch = :epoch "
-    "AND d.position > :position) AS is_stopped FROM head h WHERE h.tenant = :tenant"
 )
 # Pending as long as any epoch is: the serving one is not the only one that the log is folded into.
 _REACHED: Final = sa.text(
@@ -127,16 +120,6 @@ class FoldReport:
         return self.commit >= self.head and self.building is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Folder:
-    """Whose log is folded by which projector, and how long another that does the same is waited for."""
-
-    db: Database
-    tenant: str
-    projector: Projector
-    wait_seconds: float
-
-
 async def fold(
     db: Database,
     tenant: str,
@@ -165,7 +148,7 @@ async def fold(
         OtherProjector: The epoch was begun by another version of the projector.
         Unavailable: The database is down; or, as its part `CURSOR`, another fold of the tenant goes on.
     """
-    folder = _Folder(db=db, tenant=tenant, projector=projector, wait_seconds=wait_seconds)
+    folder = Folder(db=db, tenant=tenant, projector=projector, wait_seconds=wait_seconds)
     report: FoldReport | None = None
     try:
         report = await _fold_epoch(folder, events_max=events_max, building=None)
@@ -197,7 +180,7 @@ async def retry_event(
     waiting = [one for one in await dead_letters(db, tenant) if one.position == position]
     if not waiting:
         raise NotFound(what="dead letter")
-    folder = _Folder(db=db, tenant=tenant, projector=projector, wait_seconds=FOLD_WAIT_SECONDS)
+    folder = Folder(db=db, tenant=tenant, projector=projector, wait_seconds=FOLD_WAIT_SECONDS)
     for one in waiting:
         building = one.epoch if one.is_building else None
         try:
@@ -209,7 +192,7 @@ async def retry_event(
     return still[0] if still else None
 
 
-async def _build(folder: _Folder, *, events_max: int, beside: FoldReport | None) -> FoldReport:
+async def _build(folder: Folder, *, events_max: int, beside: FoldReport | None) -> FoldReport:
     """Fold the epoch that is being built, and report it with what was folded of the serving one."""
     building = await building_epoch(folder.db, folder.tenant)
     events_max = min(events_max, BUILDING_EVENTS_MAX)
@@ -219,7 +202,7 @@ async def _build(folder: _Folder, *, events_max: int, beside: FoldReport | None)
     return replace(beside, building=built.building, built=built)
 
 
-async def _fold_epoch(folder: _Folder, *, events_max: int, building: int | None) -> FoldReport:
+async def _fold_epoch(folder: Folder, *, events_max: int, building: int | None) -> FoldReport:
     """Fold one epoch: one that is being built, else, or where it is no more, the serving one."""
     try:
         with uncollected():
@@ -238,7 +221,7 @@ _WRITING_FAILED: Final = (DataError, IntegrityError, ProgrammingError, ValueErro
 
 
 async def _fold_singly(
-    folder: _Folder, *, events_max: int, building: int | None, error: Exception
+    folder: Folder, *, events_max: int, building: int | None, error: Exception
 ) -> tuple[FoldReport, Poison | None]:
     """Fold commit by commit, to find the one that cannot be, and which of its events is the poison."""
     done: FoldReport | None = None
@@ -267,7 +250,7 @@ class _Rehearsed(Exception):
     """A fold that was only tried, to be rolled back."""
 
 
-async def _culprit(folder: _Folder, *, building: int | None, after: int) -> int:
+async def _culprit(folder: Folder, *, building: int | None, after: int) -> int:
     """
     Return the position of the first event of the next commit that it cannot be folded with.
 
@@ -288,49 +271,42 @@ async def _culprit(folder: _Folder, *, building: int | None, after: int) -> int:
 
 
 async def _fold(
-    folder: _Folder, *, events_max: int, building: int | None, until: int | None = None
+    folder: Folder, *, events_max: int, building: int | None, until: int | None = None
 ) -> tuple[FoldReport, Poison | None]:
     """Fold in one transaction; with `until`, up to that position, and only to see whether it can be done."""
     tenant, projector = folder.tenant, folder.projector
-    async with folder.db.tenant(tenant) as conn:
-        keys = await tenant_keys(folder.db, tenant, conn)
-        with leased():
-            await begin_fold(conn, wait_seconds=folder.wait_seconds)
-            cursor = await cursor_of(conn, tenant, building)
-        _refuse_other_version(cursor, projector)
-        at = {"tenant": tenant, "epoch": cursor.epoch, "position": cursor.position}
-        head = (await conn.execute(_HEAD, at)).one()
-        # Before an event that could not be folded, it is looked at again, and nothing is read beyond.
-        events_max = 1 if head.is_stopped else events_max
-        skipped = await skipped_in(conn, keys, cursor.epoch, after=cursor.position)
-        batch = await read_batch(conn, keys, cursor, events_max=events_max, skipped=skipped)
+    async with folder.db.ahead.opening() as opening, folder.db.tenant(tenant) as conn:
+        begun = await begin(folder, conn, events_max=events_max, building=building)
+        keys, head, batch = begun.reader.keys, begun.head, begun.batch
         if until is not None:
             batch.events = [event for event in batch.events if event.position <= until]
-        reader = Reader(conn=conn, keys=keys, epoch=cursor.epoch, cut=cursor.commit)
-        cells = Cells(conn=conn, keys=keys, epoch=cursor.epoch)
-        contracts = await contracts_at(reader)
-        rows = Rows(conn=conn, keys=keys, epoch=cursor.epoch)
-        async with rows.claims() as stream:
-            projected, late = await project(reader, batch, projector, contracts, stream)
+        contracts = await contracts_at(begun.reader)
+        # From here on the server reads what comes next, stores claims or waits for more.
+        next_read = begun.read_next(events_max=events_max) if until is None else None
+        async with Rows(conn=conn, keys=keys, epoch=batch.epoch).claims(after=next_read) as stream:
+            projected, late = await project(begun.reader, batch, projector, contracts, stream)
         await add_tombstones(
-            reader, batch.events, {commit: found.claims for commit, found in projected.items()}
+            begun.reader, batch.events, {commit: found.claims for commit, found in projected.items()}
         )
-        folding = Folding(reader, cells, contracts)
-        count = await write_folded(reader, folding, await _apply(folding, batch, projected))
+        folding = Folding(begun.reader, Cells(conn=conn, keys=keys, epoch=batch.epoch), contracts)
+        claims = await _apply(folding, batch, projected)
+        if next_read is not None:
+            opening.begin(begun.place_after(), await next_read)
+        count = await write_folded(begun.reader, folding, claims)
         await _move(conn, keys, batch, projected, version=projector.version)
         took_over = (
-            cursor.epoch == head.building
+            batch.epoch == head.building
             and batch.commit >= head.commit
-            and await take_over(conn, tenant, epoch=cursor.epoch, commit=batch.commit)
+            and await take_over(conn, tenant, epoch=batch.epoch, commit=batch.commit)
         )
         await conn.execute(_REACHED, {"tenant": tenant, "commit": batch.commit})
-        await forget_passed(conn, tenant, cursor.epoch, position=batch.position)
+        await forget_passed(conn, tenant, batch.epoch, position=batch.position)
         if until is not None:
             raise _Rehearsed
     report = FoldReport(
         tenant=tenant,
-        epoch=cursor.epoch,
-        after=cursor.commit,
+        epoch=batch.epoch,
+        after=begun.reader.cut,
         commit=batch.commit,
         head=head.commit,
         events=len([event for event in batch.events if event.commit <= batch.commit]),
@@ -354,14 +330,6 @@ async def _move(
             await store_contract(conn, keys, contract, epoch=batch.epoch, commit=commit)
     moved = {"commit": batch.commit, "position": batch.position, "version": version}
     await conn.execute(_MOVE, {"tenant": keys.tenant, "epoch": batch.epoch, **moved})
-
-
-def _refuse_other_version(cursor: Any, projector: Projector) -> None:  # noqa: ANN401 — a row
-    # An epoch is one projection of the whole log: half by one version, half by another, it would
-    # follow from neither, and no fold could make it again.
-    begun_by = cursor.projector_version
-    if cursor.commit and begun_by and begun_by != projector.version:
-        raise OtherProjector(epoch=cursor.epoch, begun_by=begun_by, given=projector.version)
 
 
 async def _apply(folding: Folding, batch: Batch, projected: dict[int, Projected]) -> list[Claim]:

@@ -161,7 +161,7 @@ async def test_a_statement_that_fails_on_its_way_fails_the_stream():
             raise IntegrityError("statement", {}, ValueError())
 
     async def send(rows):
-        async with ClaimStream(rows) as stream:
+        async with ClaimStream(rows, None) as stream:
             await stream.take([None] * CLAIMS_SENT)
             await stream.take([None] * CLAIMS_SENT)
 
