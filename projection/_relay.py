@@ -167,11 +167,14 @@ async def _send(
     woken: Collection[str],
 ) -> None:
     memory.keep(tenant for tenant, _ in outbox)
-    # With nothing sent there is nothing to be lost; and a group that is missing is made from the start of
-    # the stream, so that it may be missing when the first hint is sent.
-    if memory.sent and (await ensure_group(client) or await _is_emptied(client, memory)):
-        memory.forget()
     sending = due(outbox, memory.sent, now_seconds=now_seconds, woken=woken)
+    if memory.sent.keys() <= sending.keys():
+        # Nothing that was sent is relied upon. A group that is missing is made from the start of the
+        # stream, so it may be missing now.
+        memory.forget()
+    elif await ensure_group(client) or await _is_emptied(client, memory):
+        memory.forget()
+        sending = due(outbox, memory.sent, now_seconds=now_seconds, woken=woken)
     for number, (tenant, hint) in enumerate(sending.items()):
         content = f"{now_seconds!r}-{number}"
         with span("relay") as relaying:
