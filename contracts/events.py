@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -382,7 +381,7 @@ class ErasedEvent:
     erased_by: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Receipt:
     """
     Proof of one accepted append.

@@ -7,14 +7,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import IntegrityFault
+from contracts.records import record
 from ledger import _tables
-from ledger._arrays import moments, numbers
+from ledger._arrays import moments, numbers, texts
+from ledger._direct import fetched
 from ledger._intervals import FOREVER, lower, upper
 from ledger._keys import TenantKeys, framed
 from ledger._lines import Cell, Line
@@ -32,12 +34,6 @@ _LINES: Final = sa.text(
     "WHERE l.tenant = :tenant AND l.epoch = :epoch AND l.entity = k.entity AND l.relation = k.relation "
     "OFFSET 0) AS l"
 )
-_LINES_AT: Final = sa.text(
-    "SELECT l.* FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:parts AS text[])) "
-    "AS k(entity, relation, part) CROSS JOIN LATERAL (SELECT l.line, l.entity, l.relation, l.part, l.tail "
-    "FROM line l WHERE l.tenant = :tenant AND l.epoch = :epoch AND l.entity = k.entity "
-    "AND l.relation = k.relation AND l.part = k.part OFFSET 0) AS l"
-)
 _CELL: Final = (
     "c.cell, c.line, lower(c.valid) AS valid_from, upper(c.valid) AS valid_to, "
     "lower(c.known) AS known_from, upper(c.known) AS known_to, c.state, c.claims, c.seal"
@@ -50,7 +46,16 @@ _CELLS: Final = (
 )
 # What is still known stands at node 0.
 _OPEN: Final = sa.text(_CELLS + "c.node = 0 OFFSET 0) AS c")
-_LAST: Final = sa.text(_CELLS + "c.node = 0 ORDER BY c.starts DESC LIMIT 1) AS c")
+# The last cell of those alone that a claim may be appended to by their tail.
+_LINES_AT: Final = (
+    "SELECT l.line, l.entity, l.relation, l.part, l.tail, c.* FROM unnest(CAST(%(entities)s AS text[]), "  # noqa: S608
+    "CAST(%(relations)s AS text[]), CAST(%(parts)s AS text[])) AS k(entity, relation, part) "
+    "CROSS JOIN LATERAL (SELECT l.line, l.entity, l.relation, l.part, l.tail FROM line l "
+    "WHERE l.tenant = %(tenant)s AND l.epoch = %(epoch)s AND l.entity = k.entity AND l.relation = k.relation "
+    f"AND l.part = k.part OFFSET 0) AS l LEFT JOIN LATERAL (SELECT {_CELL} FROM cell c "
+    "WHERE l.tail IS NOT NULL AND c.tenant = %(tenant)s AND c.line = l.line AND c.node = 0 "
+    "ORDER BY c.starts DESC LIMIT 1) AS c ON true"
+)
 # Of each line the cell that an instant lies in, or the last one before it; those that begin after it up to
 # another, and so many more.
 _AROUND: Final = sa.text(
@@ -100,7 +105,7 @@ _KEYS_ON: Final = sa.text(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LineRow:
     """One row of the table `line`; `part` as it is stored."""
 
@@ -109,6 +114,25 @@ class LineRow:
     relation: str
     part: str
     tail: bytes | None
+
+
+class _LineAt(NamedTuple):
+    """A line with its last open cell, as the server sends them; without one all from `cell` on is None."""
+
+    line: int
+    entity: str
+    relation: str
+    part: str
+    tail: bytes | None
+    cell: int | None
+    of_line: int
+    valid_from: datetime | None
+    valid_to: datetime | None
+    known_from: int
+    known_to: int | None
+    state: str
+    claims: list[bytes]
+    seal: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,19 +154,33 @@ class Cells:
         }
         return [_row_of(row) for row in await self.conn.execute(_LINES, parameters)]
 
-    async def lines_at(self, wanted: Iterable[tuple[Key, str]]) -> list[LineRow]:
-        """Return those of the lines, each by key and stored part, that are there."""
+    async def lines_at(self, wanted: Iterable[tuple[Key, str]]) -> list[tuple[LineRow, Cell | None]]:
+        """
+        Return those of the lines, each by key and stored part, that are there.
+
+        One with a tail comes with the last of its open cells in valid time.
+
+        Raises:
+            IntegrityFault: A cell is not what was written.
+        """
         ordered = sorted(set(wanted))
         if not ordered:
             return []
         parameters = {
             "tenant": self.keys.tenant,
             "epoch": self.epoch,
-            "entities": [key[0] for key, _ in ordered],
-            "relations": [key[1] for key, _ in ordered],
-            "parts": [part for _, part in ordered],
+            "entities": texts(key[0] for key, _ in ordered),
+            "relations": texts(key[1] for key, _ in ordered),
+            "parts": texts(part for _, part in ordered),
         }
-        return [_row_of(row) for row in await self.conn.execute(_LINES_AT, parameters)]
+        # Past SQLAlchemy's own execution: a fold reads as many of them as it has keys.
+        driver: Any = (await self.conn.get_raw_connection()).driver_connection
+        found: list[tuple[LineRow, Cell | None]] = []
+        for row in [_LineAt(*columns) for columns in await fetched(driver, _LINES_AT, parameters)]:
+            key = (row.entity, row.relation)
+            last = None if row.cell is None else cell_of(row, row.cell, key, self.keys, self.epoch)
+            found.append((_row_of(row), last))
+        return found
 
     async def lines_from(
         self,
@@ -197,14 +235,14 @@ class Cells:
         parameters = {"tenant": self.keys.tenant, "epoch": self.epoch, "relations": sorted(relations)}
         return [(row.entity, row.relation) for row in await self.conn.execute(_KEYS_ON, parameters)]
 
-    async def open_cells(self, lines: Sequence[int], *, last_only: bool) -> dict[int, list[Cell]]:
+    async def open_cells(self, lines: Sequence[int]) -> dict[int, list[Cell]]:
         """
-        Return the open cells of lines; of each the last in valid time alone, where that is asked.
+        Return the open cells of lines.
 
         Raises:
             IntegrityFault: A cell is not what was written.
         """
-        return await self._read(_LAST if last_only else _OPEN, lines)
+        return await self._read(_OPEN, lines)
 
     async def cells_around(
         self, wanted: Sequence[tuple[int, int, int]], *, more: int

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC
 from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import NotFound, NotYet
@@ -39,6 +40,10 @@ class Head:
     position: int
     recorded_at: KnownAt
     hash: bytes
+
+
+_STORED: Final = tuple(field.name for field in fields(StoredEvent))
+"""What is asked of each event, in the order of the query below."""
 
 
 def stored_events() -> sa.Select[Any]:
@@ -124,15 +129,24 @@ async def read_events_by_id(
     Raises:
         IntegrityFault: Bytes of an event were changed.
     """
+    opened = await read_with_keys(conn, keys, event_ids)
+    return {event_id: event for event_id, (event, _) in opened.items()}
+
+
+async def read_with_keys(
+    conn: AsyncConnection, keys: TenantKeys, event_ids: Sequence[str]
+) -> dict[str, tuple[LoggedEvent, EventKey | None]]:
+    """Read events by id as `read_events_by_id`, each with its data key; an erased one has none."""
     event = _tables.event
-    found: dict[str, LoggedEvent] = {}
+    found: dict[str, tuple[LoggedEvent, EventKey | None]] = {}
     wanted = list(dict.fromkeys(event_ids))
     for start in range(0, len(wanted), PAGE_EVENTS_MAX):
-        query = stored_events().where(
-            event.c.tenant == keys.tenant, event.c.event_id.in_(wanted[start : start + PAGE_EVENTS_MAX])
-        )
+        among = _among(event.c.event_id, wanted[start : start + PAGE_EVENTS_MAX])
+        query = stored_events().where(event.c.tenant == keys.tenant, among)
         for stored in await stored_of(conn, query):
-            found[stored.event_id] = open_event(keys, stored)
+            wrapped = stored.wrapped_key
+            key = None if wrapped is None else keys.open_key(stored.event_id, wrapped)
+            found[stored.event_id] = open_event(keys, stored, key), key
     return found
 
 
@@ -161,7 +175,8 @@ async def event_keys(
     wanted = list(dict.fromkeys(event_ids))
     for start in range(0, len(wanted), PAGE_EVENTS_MAX):
         query = sa.select(table.c.event_id, table.c.wrapped_key).where(
-            table.c.tenant == keys.tenant, table.c.event_id.in_(wanted[start : start + PAGE_EVENTS_MAX])
+            table.c.tenant == keys.tenant,
+            _among(table.c.event_id, wanted[start : start + PAGE_EVENTS_MAX]),
         )
         for event_id, wrapped in await conn.execute(query):
             found[event_id] = keys.open_key(event_id, bytes(wrapped))
@@ -231,6 +246,11 @@ async def pending(db: Database) -> list[tuple[str, int]]:
         return [(row.tenant, row.commit) for row in rows]
 
 
+def _among(column: sa.ColumnElement[str], names: Sequence[str]) -> sa.ColumnElement[bool]:
+    # One array: a statement with a parameter for each name is another one for each number of them.
+    return column == sa.any_(sa.cast(list(names), pg.ARRAY(sa.Text)))
+
+
 def _this_tenant() -> sa.ColumnElement[str]:
     # Row level security says the same; said here too, a superuser's connection cannot mislead.
     return sa.func.current_setting("echoplane.tenant")
@@ -238,18 +258,5 @@ def _this_tenant() -> sa.ColumnElement[str]:
 
 async def stored_of(conn: AsyncConnection, query: sa.Select[Any]) -> list[StoredEvent]:
     """Return what a query of `stored_events` finds."""
-    return [
-        StoredEvent(
-            event_id=row.event_id,
-            position=row.position,
-            commit=row.commit,
-            recorded_at=row.recorded_at,
-            kind=row.kind,
-            header=bytes(row.header),
-            ciphertext=bytes(row.ciphertext),
-            hash=bytes(row.hash),
-            wrapped_key=None if row.wrapped_key is None else bytes(row.wrapped_key),
-            erased_by=row.erasure_id,
-        )
-        for row in await conn.execute(query)
-    ]
+    # By place: a row that is asked for each column by its name takes twice as long.
+    return [StoredEvent(**dict(zip(_STORED, row, strict=True))) for row in await conn.execute(query)]

@@ -58,13 +58,12 @@ class Shelf:
     async def look_up(self, wanted: Iterable[tuple[Key, str]]) -> None:
         """Load these lines, each with its last cell where a claim may be appended."""
         self._looked_up |= set(wanted)
-        for row in await self._cells.lines_at(wanted):
-            self._lines[row.entity, row.relation].setdefault(row.part, _line_of(row))
-        lines = [line for line in self.all if line.tail is not None and not line.whole]
-        found = await self._cells.open_cells([_id(line) for line in lines], last_only=True)
-        for line in lines:
-            cells = found.get(_id(line), [])
-            line.load(cells, start=min((cell.segment.start for cell in cells), default=NEVER), end=FOREVER)
+        for row, last in await self._cells.lines_at(wanted):
+            line = self._lines[row.entity, row.relation].setdefault(row.part, _line_of(row))
+            if line.tail is None or line.whole:
+                continue
+            cells = [] if last is None else [last]
+            line.load(cells, start=NEVER if last is None else last.segment.start, end=FOREVER)
 
     async def load_whole(self, keys: set[Key]) -> None:
         """Load every line of these keys with all of its open cells."""
@@ -73,7 +72,7 @@ class Shelf:
         for row in await self._cells.lines(missing) if missing else []:
             self._lines[row.entity, row.relation].setdefault(row.part, _line_of(row))
         lines = [line for key in missing for line in self._lines[key].values() if not line.whole]
-        found = await self._cells.open_cells([_id(line) for line in lines], last_only=False)
+        found = await self._cells.open_cells([_id(line) for line in lines])
         for line in lines:
             line.load(found.get(_id(line), []), start=NEVER, end=FOREVER)
             line.whole = True
