@@ -156,9 +156,9 @@ def header_of(event_id: str, draft: EventDraft, *, backfilled: bool, version: in
     return (_BACKFILLED if backfilled else b"{") + rest.encode()
 
 
-def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
+def open_event(keys: TenantKeys, stored: StoredEvent, key: EventKey | None = None) -> Event | ErasedEvent:
     """
-    Check, decrypt and read one event.
+    Check, decrypt and read one event; `key` is its own, where it was unwrapped already.
 
     Raises:
         IntegrityFault: A byte of it was changed, or its key belongs to another event.
@@ -179,8 +179,8 @@ def open_event(keys: TenantKeys, stored: StoredEvent) -> Event | ErasedEvent:
             backfilled=is_backfilled(stored.header),
             erased_by=stored.erased_by,
         )
-    stored_payload = open_payload(keys, stored, keys.open_key(stored.event_id, stored.wrapped_key))
-    payload = lifted(version, stored_payload)
+    key = keys.open_key(stored.event_id, stored.wrapped_key) if key is None else key
+    payload = lifted(version, open_payload(keys, stored, key))
     draft = _draft(resolved(payload["draft"], payload["references"]), what=what)
     return Event(
         event_id=stored.event_id,

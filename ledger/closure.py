@@ -28,9 +28,9 @@ from contracts.views import View
 from ledger._claims import NO_KEY, canonical, sealed_bytes
 from ledger._decide import State
 from ledger._deciding import Decided, decide
-from ledger._keys import TenantKeys
+from ledger._keys import EventKey, TenantKeys
 from ledger._marks import Marked, worst
-from ledger._read import event_keys, read_events_by_id
+from ledger._read import read_with_keys
 from ledger._rendering import rendering
 from ledger._world import Key, Reader
 
@@ -80,7 +80,9 @@ async def close(
         IntegrityFault: Something that was read is not what was written.
     """
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
-    events = await _events(reader, [event_id for unit in candidates for event_id in unit.event_ids])
+    data_keys: dict[str, EventKey] = {}
+    proposed = [event_id for unit in candidates for event_id in unit.event_ids]
+    events = await _events(reader, proposed, data_keys)
     read = set(events)
     claims = await reader.of_events(read)
     resolved = [(resolution.entity, resolution.relation) for resolution in resolutions]
@@ -95,7 +97,7 @@ async def close(
     required += _chunks(["standing"], [claim.event_id for claim in standing])
     optional = _optional(candidates, events, claims, decided, plan.operation)
     members = {member for closure in (*required, *optional) for member in closure.members}
-    events |= await _events(reader, members - events.keys())
+    events |= await _events(reader, members - events.keys(), data_keys)
     if lost := members - events.keys():
         # What claims name is there, unless its key was lost without an erasure taking its claims along.
         raise IntegrityFault(what=f"{len(lost)} events that claims stand on cannot be read")
@@ -106,6 +108,7 @@ async def close(
         members,
         wanted,
         decided,
+        data_keys=data_keys,
         claims=claims,
         read=read,
         named={claim.claim_id for claim in named},
@@ -123,17 +126,17 @@ async def _decided(reader: Reader, view: View, claims: Sequence[Claim], resolved
     return await decide(reader, view, sorted(await reader.graves.clear(every)), claims=claims)
 
 
-async def _events(reader: Reader, event_ids: Iterable[str]) -> dict[str, Event]:
-    """Read those events that are there, at or before the cut; the rest was never proposed."""
+async def _events(
+    reader: Reader, event_ids: Iterable[str], data_keys: dict[str, EventKey]
+) -> dict[str, Event]:
+    """Read those events that are there, at or before the cut, and their keys; the rest was never proposed."""
     wanted = sorted(set(event_ids))
     if not wanted:
         return {}
-    found = await read_events_by_id(reader.conn, reader.keys, wanted)
-    events = {
-        event_id: event
-        for event_id, event in found.items()
-        if isinstance(event, Event) and event.commit <= reader.cut
-    }
+    events: dict[str, Event] = {}
+    for event_id, (event, key) in (await read_with_keys(reader.conn, reader.keys, wanted)).items():
+        if isinstance(event, Event) and key is not None and event.commit <= reader.cut:
+            events[event_id], data_keys[event_id] = event, key
     if ignored := len(wanted) - len(events):
         _log.info("closure_events_ignored", ignored_count=ignored, wanted_count=len(wanted))
     return events
@@ -298,6 +301,7 @@ async def _evidence(
     answer_keys: set[Key],
     decided: Decided,
     *,
+    data_keys: dict[str, EventKey],
     claims: Sequence[Claim],
     read: set[str],
     named: set[str],
@@ -308,7 +312,6 @@ async def _evidence(
     told = [*claims, *await reader.of_events(members - read)]
     for claim in sorted(told, key=lambda claim: claim.position):
         of_event[claim.event_id].append(claim)
-    data_keys = await event_keys(reader.conn, reader.keys, sorted(members))
     evidence = []
     for event_id in sorted(members, key=lambda event_id: events[event_id].position):
         event, key = events[event_id], data_keys[event_id]

@@ -37,8 +37,10 @@ def canonical(value: object) -> bytes:
         ValueError: A NaN, an infinity or a lone surrogate.
         TypeError: Not a JSON value and none of ours.
     """
-    found = plain(value)
-    return _ENCODE(found).encode() if _is_simple(found) else rfc8785.dumps(found)
+    odd: list[object] = []
+    found = _plain(value, odd)
+    # Where nothing is odd, the standard library writes what the RFC has, and several times as fast.
+    return rfc8785.dumps(found) if odd else _ENCODE(found).encode()
 
 
 def digest(data: bytes) -> str:
@@ -48,45 +50,57 @@ def digest(data: bytes) -> str:
 
 def plain(value: object) -> Json:
     """Return a value as JSON with nothing left that RFC 8785 cannot carry."""
+    return _plain(value, [])
+
+
+def _plain(value: object, odd: list[object]) -> Json:
+    """As `plain`; `odd` takes what the standard library writes otherwise than the RFC: floats, and keys."""
     # What there is most of comes first, by its very type: an enumeration's member is a str to Python, too.
     kind = type(value)
-    if kind is str or kind is bool or kind is float or value is None:
+    if kind is str or kind is bool or value is None:
         return value  # type: ignore[return-value]
     if kind is int:
         return value if -_INTEGER_MAX <= value <= _INTEGER_MAX else str(value)  # type: ignore[operator, return-value]
     if kind is list or kind is tuple:
-        return [plain(item) for item in value]  # type: ignore[attr-defined]
+        return [_plain(item, odd) for item in value]  # type: ignore[attr-defined]
     if kind is dict:
-        if not all(isinstance(key, str) for key in value):  # type: ignore[attr-defined]
-            raise TypeError("a key is not a string")
-        return {key: plain(item) for key, item in value.items()}  # type: ignore[attr-defined]
-    return _plain_of_ours(value)
+        form: dict[str, Json] = {}
+        for key, item in value.items():  # type: ignore[attr-defined]
+            if not isinstance(key, str):
+                raise TypeError("a key is not a string")
+            if not key.isascii():
+                # Beyond the basic plane their order is another one.
+                odd.append(key)
+            form[key] = _plain(item, odd)
+        return form
+    return _plain_of_ours(value, odd)
 
 
-def _plain_of_ours(value: object) -> Json:
+def _plain_of_ours(value: object, odd: list[object]) -> Json:
     match value:
         # Before int and str: a bool is an int, and a StrEnum a str, to Python.
         case Enum():
-            return plain(value.value)
+            return _plain(value.value, odd)
         case int():
-            return plain(int(value))
+            return _plain(int(value), odd)
         case str():
             return str(value)
         case float():
+            odd.append(value)
             return float(value)
         case datetime():
             return format_instant(value)
         case timedelta():
-            return plain(value // _MICROSECOND)
+            return _plain(value // _MICROSECOND, odd)
         case _:
             pass
     if names := _names(type(value)):  # type: ignore[arg-type]  # a class is hashable
-        return {name: plain(getattr(value, name)) for name in names}
+        return {name: _plain(getattr(value, name), odd) for name in names}
     match value:
         case list() | tuple():
-            return plain(list(value))
+            return _plain(list(value), odd)
         case dict():
-            return plain(dict(value))
+            return _plain(dict(value), odd)
         case _:
             raise TypeError(f"{type(value).__name__} is not a JSON value")
 
@@ -98,17 +112,3 @@ def _names(kind: type[object]) -> tuple[str, ...]:
         return tuple(field.name for field in fields(kind))
     names: tuple[str, ...] = getattr(kind, "_fields", ())
     return names
-
-
-def _is_simple(value: Json) -> bool:
-    """
-    Return whether the standard library writes a value as the RFC has it, and several times as fast.
-
-    It differs in floats and in the order of keys beyond the basic plane.
-    """
-    kind = type(value)
-    if kind is list:
-        return all(map(_is_simple, value))  # type: ignore[arg-type]
-    if kind is dict:
-        return all(key.isascii() and _is_simple(item) for key, item in value.items())  # type: ignore[union-attr]
-    return kind is not float

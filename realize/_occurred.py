@@ -43,7 +43,7 @@ def occurred_when(task: Task, found: Sequence[Found]) -> Derivation:
     happened = _happened_on(one)
     if task.words is not None:
         happened = _of_value(happened, task.words.split())
-    chosen = _in_order(happened)[0 if task.first else -1]
+    chosen = _first(happened) if task.first else _last(happened)
     value: Any = format_instant(chosen.start)
     if chosen.end - chosen.start >= _COARSE:
         value = {"earliest": value, "latest": format_instant(chosen.end)}
@@ -53,7 +53,8 @@ def occurred_when(task: Task, found: Sequence[Found]) -> Derivation:
 def occurred_what(task: Task, found: Sequence[Found]) -> Derivation:
     """Return what the first or the last of what happened was of."""
     (one,) = found
-    chosen = _in_order(_happened_on(one))[0 if task.first else -1]
+    happened = _happened_on(one)
+    chosen = _first(happened) if task.first else _last(happened)
     return Derived(value=with_unit(chosen.value, one.resolution.contract), groups=(chosen.claims,))
 
 
@@ -87,6 +88,20 @@ def first_of_times(_: Task, found: Sequence[Found]) -> Derivation:
     if any(term.first < first.after and other != value for term, other, _ in terms):
         raise unclear("several_times")
     return Derived(value=value, groups=((claim,),))
+
+
+def _first(happened: Sequence[_Happened]) -> _Happened:
+    chosen = min(happened, key=lambda each: (each.start, each.end))
+    if any(other.start < chosen.end for other in happened if other is not chosen):
+        raise unclear("several_times")
+    return chosen
+
+
+def _last(happened: Sequence[_Happened]) -> _Happened:
+    chosen = max(happened, key=lambda each: (each.end, each.start))
+    if any(other.end > chosen.start for other in happened if other is not chosen):
+        raise unclear("several_times")
+    return chosen
 
 
 def _in_order(happened: Sequence[_Happened]) -> list[_Happened]:
