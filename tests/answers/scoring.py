@@ -53,22 +53,23 @@ def _same(asked: Asked, value: Any) -> bool:
 
 
 def table(found: Iterable[tuple[Asked, str]]) -> str:
-    """Return the counts by operation and wording, and the share that is not claimed, with its interval."""
-    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    """Return the counts by operation, and of all by wording; shares with their intervals of 95 %."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for asked, verdict in found:
-        for operation in (asked.operation, "all"):
-            counts[operation, asked.wording][verdict] += 1
+        for name in (asked.operation, f"all, {asked.wording}", "all"):
+            counts[name][verdict] += 1
     lines = [
-        "| operation | wording | n | " + " | ".join(VERDICTS) + " | not claimed, 95 % |",
-        "| --- | --- | " + "--: | " * (len(VERDICTS) + 2),
+        "| operation | n | " + " | ".join(VERDICTS) + " | not claimed, 95 % | wrongly, 95 % |",
+        "| --- | " + "--: | " * (len(VERDICTS) + 3),
     ]
-    for (operation, wording), own in sorted(counts.items(), key=lambda one: (one[0][0] == "all", one[0])):
+    for name, own in sorted(counts.items(), key=lambda one: (one[0].startswith("all"), one[0])):
         whole = sum(own.values())
-        interval = wilson(own[UNCLAIMED], whole)
-        low, high = interval.low, interval.high
-        lines.append(
-            f"| {operation} | {wording} | {whole} | "
-            + " | ".join(str(own[verdict]) for verdict in VERDICTS)
-            + f" | {100 * low:.1f}–{100 * high:.1f} % |"
-        )
+        shares = [_share(own[UNCLAIMED], whole), _share(own[WRONG] + own[STALE] + own[FALSE], whole)]
+        cells = [name, whole, *(own[verdict] for verdict in VERDICTS), *shares]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
+
+
+def _share(count: int, whole: int) -> str:
+    interval = wilson(count, whole)
+    return f"{100 * interval.low:.1f}–{100 * interval.high:.1f} %"
