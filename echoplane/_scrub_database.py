@@ -55,10 +55,12 @@ _BEGUN_BEFORE: Final = """
     SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start <= %(mark)s
 """
+# Of columns that no ANALYZE looks at a migration said what to presume, and that is no content.
 _FORGET_STATISTICS: Final = """
     SELECT pg_clear_attribute_stats('public', relname, attname, false)
     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
     WHERE relnamespace = 'public'::regnamespace AND relname = ANY (%s) AND attnum > 0 AND NOT attisdropped
+        AND attstattarget IS DISTINCT FROM 0
 """
 _FILES: Final = """
     SELECT name, (pg_stat_file(folder || '/' || name, true)).size FROM (

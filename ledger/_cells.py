@@ -361,7 +361,7 @@ def _framed_line(key: Key, part: str) -> bytes:
 def _framed_cell(epoch: int, cell: Cell) -> bytes:
     segment = cell.segment
     bounds = f"{epoch} {segment.start} {segment.end} {cell.known_from} {cell.known_to} {segment.state}"
-    return framed(bounds.encode(), *map(str.encode, segment.claims))
+    return framed(bounds.encode()) + b"".join([framed(claim.encode()) for claim in segment.claims])
 
 
 def stored_part(part: str, keys: TenantKeys) -> str:

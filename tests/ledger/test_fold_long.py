@@ -34,13 +34,13 @@ class Long:
         self.db = db
         self.opened = 0
         self.number = 0
-        claim_of = _world.claim_of
+        claims_of = _world.claims_of
 
-        def counted(*args, **named):
-            self.opened += 1
-            return claim_of(*args, **named)
+        def counted(rows, *args, **named):
+            self.opened += len(rows)
+            return claims_of(rows, *args, **named)
 
-        monkeypatch.setattr(_world, "claim_of", counted)
+        monkeypatch.setattr(_world, "claims_of", counted)
 
     async def begin(self, tenant: str, size: int) -> None:
         self.tenant, self.number = tenant, 0

@@ -114,3 +114,18 @@ async def test_an_epoch_that_has_claims_stays(filled, owner):
             await conn.execute(sa.text(f"DELETE FROM {table}"))
 
         assert await refused(conn, "DELETE FROM epoch") == "epoch_is_named"
+
+
+async def test_an_analysis_writes_down_of_no_tenant_how_few_its_rows_are(filled, owner):
+    asked = sa.text(
+        "SELECT tablename, attname, n_distinct, most_common_vals FROM pg_stats WHERE schemaname = 'public' "
+        "AND attname IN ('tenant', 'epoch') AND tablename = ANY (:tables)"
+    )
+    tables = ["commit", "event", "event_key", "claim", "reach", "line", "cell"]
+
+    async with owner.begin() as conn:
+        await conn.execute(sa.text("ANALYZE"))
+        rows = (await conn.execute(asked, {"tables": tables})).all()
+
+    assert {row.tablename for row in rows} == set(tables)
+    assert {(row.n_distinct, row.most_common_vals) for row in rows} == {(1.0, None)}
