@@ -57,7 +57,8 @@ class Waker:
     def wake(self, tenant: str) -> None:
         """Send a wake-up soon; never fails and never waits."""
         self._tenants[tenant] = None
-        if not self._tasks:
+        # One that is done is still among them until the loop comes round.
+        if all(task.done() for task in self._tasks):
             task = asyncio.create_task(self._send(), name="wake")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -184,6 +185,25 @@ async def test_an_append_wakes_who_listens_and_names_the_tenant(db):
         await append(db, draft())
 
         assert await wakes.wait(timeout_seconds=5) == {"acme"}
+
+
+async def test_who_comes_when_the_last_wake_up_was_just_sent_is_not_forgotten(db):
+    class Seen(dict):
+        """Another tenant comes when it was seen that there is none, before anybody is told so."""
+
+        def __len__(self):
+            if not super().__len__() and not came:
+                came.append(asyncio.get_running_loop().call_soon(waker.wake, "beta"))
+            return super().__len__()
+
+    came = []
+    waker = replace(db.waker, _tenants=Seen(), _tasks=set())
+    async with log.listening(db.relay) as wakes:
+        waker.wake("acme")
+
+        assert await wakes.wait(timeout_seconds=60) == {"acme"}
+        assert await wakes.wait(timeout_seconds=5) == {"beta"}
+    await waker.close()
 
 
 async def test_a_repeat_or_a_refusal_wakes_nobody(db):
