@@ -22,7 +22,7 @@ from contracts.errors import (
 from contracts.events import EventDraft, Receipt
 from contracts.grants import Grant
 from contracts.limits import CONTRACT_TRIES_MAX
-from ledger._arrays import binaries, numbers, texts
+from ledger._arrays import binaries, digests, numbers, texts
 from ledger._border import NONE_REGISTERED, InForce, hold_newest, holds_values, newest_contracts
 from ledger._database import Database
 from ledger._events import SealedEvent, new_ids, seal_events
@@ -285,12 +285,12 @@ def _parameters(db: Database, tenant: str, batch: Sequence[_Appending]) -> dict[
         "epochs": numbers(None if one.under is None else one.under.epoch for one in batch),
         "event_ids": texts(event.event_id for event in sealed),
         "kinds": texts(event.kind for event in sealed),
-        "streams": binaries(streams),
+        "streams": digests(list(streams)),
         "stream_of": numbers(stream_of),
-        "sources": binaries(event.source for event in events),
-        "correlations": binaries(event.correlation for event in events),
-        "idempotency": binaries(event.idempotency for event in events),
-        "contents": binaries(event.content for event in events),
+        "sources": digests([event.source for event in events]),
+        "correlations": digests([event.correlation for event in events]),
+        "idempotency": digests([event.idempotency for event in events]),
+        "contents": digests([event.content for event in events]),
         "headers": binaries(event.header for event in sealed),
         "ciphertexts": binaries(event.ciphertext for event in sealed),
         "wrapped_keys": binaries(event.wrapped_key for event in sealed),

@@ -10,7 +10,7 @@ have to be made of numbers and be numbers again.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -80,13 +80,14 @@ def binaries(items: Iterable[bytes | None]) -> Binaries:
     return Binaries(_array(_BYTEA.oid, len(parts), b"".join(parts)))
 
 
-def digests(items: Collection[bytes]) -> Binaries:
-    """Return an array of bytes which all have one length, as digests have."""
-    if not items:
+def digests(items: Sequence[bytes | None]) -> Binaries:
+    """Return an array of bytes which all have one length, as digests have, where none is missing."""
+    present = [item for item in items if item is not None]
+    if not present or len(present) < len(items):
         return binaries(items)
-    [size] = {len(item) for item in items}
+    [size] = {len(item) for item in present}
     length = _LENGTH(size)
-    return Binaries(_array(_BYTEA.oid, len(items), length + length.join(items)))
+    return Binaries(_array(_BYTEA.oid, len(present), length + length.join(present)))
 
 
 def _array(oid: int, count: int, elements: bytes) -> bytes:

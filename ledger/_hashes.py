@@ -23,7 +23,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 def event_hash(header: bytes, ciphertext: bytes) -> bytes:
     """Return the SHA-256 of one event: its canonical header in clear, and its payload encrypted."""
-    return hashlib.sha256(_EVENT + framed(header) + framed(ciphertext)).digest()
+    return hashlib.sha256(_EVENT + framed(header, ciphertext)).digest()
 
 
 def commit_hash(

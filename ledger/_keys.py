@@ -33,8 +33,12 @@ Randomness = Callable[[int], bytes]
 
 def framed(*parts: bytes) -> bytes:
     """Join parts, each with its length before it: no two lists of parts give the same bytes."""
-    if len(parts) == 1:
-        return _length(len(parts[0])) + parts[0]
+    match parts:
+        # Most are one or two.
+        case (part,):
+            return _length(len(part)) + part
+        case (part, other):
+            return b"".join((_length(len(part)), part, _length(len(other)), other))
     return b"".join([_length(len(part)) + part for part in parts])
 
 

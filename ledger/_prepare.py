@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,10 @@ from ledger._drafts import draft_bytes, targets_of
 from ledger._keys import TenantKeys, framed
 
 _SOURCE: Final = "idempotency"
+_OWN: Final = "idempotency key"
+_COUNTING_BYTES: Final = 2
+_RUN_BYTES: Final = 8
+"""Of a digest of 32: what is left cannot be met by chance either."""
 
 
 @record
@@ -63,12 +67,14 @@ def prepare(keys: TenantKeys, drafts: Sequence[EventDraft]) -> Prepared:
     # Of each stream once: mostly all are of one.
     streams = {stream: stream_digest(keys, stream) for stream in {draft.stream for draft in drafts}}
     contents = keys.digests_of("content", map(framed, written))
-    sources = _source_digests(keys, drafts)
-    for draft, own_bytes, content, source in zip(drafts, written, contents, sources, strict=True):
+    sources = _key_digests(keys, _SOURCE, map(_source_of, drafts))
+    own_keys = _key_digests(keys, _OWN, map(_own_of, drafts))
+    columns = zip(drafts, written, contents, sources, own_keys, strict=True)
+    for draft, own_bytes, content, source, own_key in columns:
         targets = targets_of(draft)
         own_references, own_size_bytes = _bounded(draft, own_bytes, targets)
         correlation = draft.correlation
-        idempotency = idempotency_digest(keys, draft, source)
+        idempotency = source if own_key is None else own_key
         if idempotency is not None:
             first = known.setdefault(idempotency, len(events))
             event_of_draft.append(first)
@@ -102,18 +108,11 @@ def stream_digest(keys: TenantKeys, stream: str) -> bytes:
     return keys.digest_of("stream", stream.encode())
 
 
-def _source_digests(keys: TenantKeys, drafts: Sequence[EventDraft]) -> list[bytes | None]:
-    """Return the `source_digest` of each, None where its source did not name it."""
-    named = [(draft.stream.encode(), draft.source_event_id) for draft in drafts]
-    made = iter(
-        keys.digests_of(_SOURCE, [framed(stream, own.encode()) for stream, own in named if own is not None])
-    )
-    return [None if own is None else next(made) for _, own in named]
-
-
 def source_digest(keys: TenantKeys, stream: str, source_event_id: str) -> bytes:
     """Return what an event is found by that its source named, within its stream."""
-    return keys.digest_of(_SOURCE, stream.encode(), source_event_id.encode())
+    (found,) = _key_digests(keys, _SOURCE, [framed(stream.encode(), source_event_id.encode())])
+    assert found is not None
+    return found
 
 
 def correlation_digest(keys: TenantKeys, correlation: str) -> bytes:
@@ -123,9 +122,41 @@ def correlation_digest(keys: TenantKeys, correlation: str) -> bytes:
 
 def idempotency_digest(keys: TenantKeys, draft: EventDraft, source: bytes | None) -> bytes | None:
     """Return the digest of a draft's key: of its own, else that of its source's id, else None."""
-    if draft.idempotency_key is not None:
-        return keys.digest_of("idempotency key", draft.idempotency_key.encode())
-    return source
+    (own,) = _key_digests(keys, _OWN, [_own_of(draft)])
+    return source if own is None else own
+
+
+def _source_of(draft: EventDraft) -> bytes | None:
+    named = draft.source_event_id
+    return None if named is None else framed(draft.stream.encode(), named.encode())
+
+
+def _own_of(draft: EventDraft) -> bytes | None:
+    own = draft.idempotency_key
+    return None if own is None else framed(own.encode())
+
+
+def _key_digests(keys: TenantKeys, purpose: str, given: Iterable[bytes | None]) -> list[bytes | None]:
+    """
+    Return a digest of each key that is given: those that count, as `r-17` and `r-18` do, lie together.
+
+    They begin with a digest of the key without its end, so whoever sends keys in order adds to one page of
+    the index where else each would lie on a page of its own. Nobody without the tenant's key learns more
+    of them than that.
+    """
+    texts = list(given)
+    whole = iter(keys.digests_of(purpose, [text for text in texts if text is not None]))
+    runs: dict[bytes, bytes] = {}
+    found: list[bytes | None] = []
+    for text in texts:
+        if text is None:
+            found.append(None)
+            continue
+        begun = text[:-_COUNTING_BYTES]
+        if (run := runs.get(begun)) is None:
+            run = runs[begun] = keys.digest_of(f"run of {purpose}", begun)[:_RUN_BYTES]
+        found.append(run + next(whole)[_RUN_BYTES:])
+    return found
 
 
 def content_digest(keys: TenantKeys, draft_bytes: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import os
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,11 +13,13 @@ from hypothesis import strategies as st
 
 from contracts.errors import IntegrityFault, NotFound
 from contracts.events import ErasedEvent, Event, EventDraft, Kind
+from contracts.limits import APPEND_EVENTS_MAX
 from contracts.times import Precision
 from ledger import _read, log
 from ledger._drafts import draft_bytes
-from ledger._events import StoredEvent, open_event, seal_events
+from ledger._events import StoredEvent, new_ids, open_event, seal_events
 from ledger._keys import TenantKeys, key_ring
+from ledger._prepare import idempotency_digest, prepare, source_digest
 from tests.ledger.conftest import MASTER_KEY
 from tests.ledger.log_drafts import append, as_owner, claim, draft, read_all
 
@@ -133,6 +136,32 @@ def test_a_digest_is_the_keyed_hash_of_the_library(parts):
     assert keys.seal("table", *parts) == hmac.digest(b"d" * 32, framed, "sha256")
     one = b"".join(len(part).to_bytes(8, "big") + part for part in (b"digest", parts[0]))
     assert keys.digest(parts[0]) == hmac.digest(b"d" * 32, one, "sha256")
+
+
+def test_keys_that_count_lie_together_and_are_told_apart():
+    keys = tenant_keys()
+    found = [source_digest(keys, "s", f"r-{number}") for number in range(100, 200)]
+    others = [source_digest(keys, *named) for named in (("s", "r-200"), ("s", "r-1000"), ("t", "r-100"))]
+
+    assert len({*found, *others}) == 103
+    assert {len(digest) for digest in found} == {32}
+    assert len({digest[:8] for digest in found}) == 1
+    assert len({digest[:8] for digest in (found[0], *others)}) == 4
+    said = [draft(stream="s", source_event_id=f"r-{number}") for number in range(100, 200)]
+    own = draft(stream="s", source_event_id="r-100", idempotency_key="r-100")
+    prepared = prepare(keys, [*said, own]).events
+    assert [event.source for event in prepared] == [*found, found[0]]
+    assert [event.idempotency for event in prepared[:100]] == found
+    assert prepared[100].idempotency == idempotency_digest(keys, own, found[0]) != found[0]
+
+
+def test_ids_of_one_append_differ_at_their_end_and_from_those_of_any_other():
+    found = [new_ids("ev", count, os.urandom) for count in (1, APPEND_EVENTS_MAX, APPEND_EVENTS_MAX)]
+
+    assert {len(one) for ids in found for one in ids} == {len("ev_") + 26}
+    assert len({one for ids in found for one in ids}) == 1 + 2 * APPEND_EVENTS_MAX
+    assert [sorted(ids) == ids for ids in found] == [True] * 3
+    assert len({one[:-2] for ids in found for one in ids}) == 3
 
 
 def test_another_tenants_keys_open_nothing():
