@@ -4,7 +4,7 @@ From a plan and a tenant's index to a proposal: every route speaks, the scores a
 Weights are set by hand, by the reasoning beside them, and were moved by what whole development sets of
 three kinds gained or lost (docs/discovery.md): round numbers, and no question or history was read for
 them. What depends on the kind of history (chat lines or long messages) depends on its median turn, not
-on its words.
+on its words; what depends on the question, on the operation that the planner read.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from contracts.limits import CANDIDATES_MAX, KEYS_MAX
 from contracts.proposals import (
     Candidate,
     KeyProposal,
+    Operation,
     Plan,
     Proposal,
     RouteHit,
@@ -50,6 +51,8 @@ ROUTES_SECONDS: Final = 2.0
 """After so long no further route is begun: a proposal with some of them is better than none."""
 QUANTUM_PPM: Final = 100
 """Scores are multiples of this: bits in which two machines' sums differ stay below it."""
+OF_A_KIND: Final = frozenset({Operation.COUNT, Operation.LIST, Operation.ORDER, Operation.PREFERENCE})
+"""What looks for all of a kind, or for what somebody likes of it: the question names the kind alone."""
 
 assert PROPOSED_MAX <= CANDIDATES_MAX
 assert KEYS_PROPOSED_MAX <= KEYS_MAX
@@ -68,14 +71,18 @@ class Dense:
 NO_DENSE: Final = Dense(state=RouteState.OFF, vector=None, near=None, duration_us=0)
 
 
-def weights_for(shortness: float) -> dict[str, float]:
+def weights_for(shortness: float, operation: Operation) -> dict[str, float]:
     """
     Return each route's weight.
 
     Args:
         shortness: 1 for a history of chat lines, 0 for one of long messages.
+        operation: What the question asks to be done.
 
-    Words and meaning count alike: each finds what the other misses. A short line takes its sense
+    Words and meaning count alike: each finds what the other misses. Where a question looks for all
+    of a kind it has the words of few of them, so there meaning counts more; where it looks for one
+    thing it names it, and long messages have room to name it too. A summary is neither: it names its
+    subject, and wants all of it. A short line takes its sense
     from those around it, so there windows take the place of single turns, and neighbours, streams
     and the question that a line replies to count. A short line that asks states nothing, and one
     that answers "when" or "how many" has a time or a number in it, as any long message has. What
@@ -87,10 +94,12 @@ def weights_for(shortness: float) -> dict[str, float]:
     those of an assistant mostly, the person's own are nearer to the fact.
     """
     length = 1 - shortness
+    of_a_kind = operation in OF_A_KIND
+    of_one = not of_a_kind and operation != Operation.SUMMARY
     return {
-        "lexical": 0.3 + 0.4 * length,
+        "lexical": 0.3 + (0.6 if of_one else 0.4) * length,
         "window": 0.6 * shortness,
-        "dense": 1.2,
+        "dense": 2.0 if of_a_kind else 1.2,
         "state": 0.8,
         "actor": 0.7,
         "time": 1.2,
@@ -229,7 +238,7 @@ def gather(
     state = RouteState.LATE if late else RouteState.OK
     done.run("state", lambda: signals.state(searched, match.events, count), state=state)
     done.run("graph", lambda: signals.state(searched, hops, count), state=state)
-    scores = _fuse(searched, done, weights_for(shortness), count)
+    scores = _fuse(searched, done, weights_for(shortness, plan.operation), count)
     return Gathered(
         searched=searched,
         book=book,

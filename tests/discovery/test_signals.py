@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.proposals import RouteState
+from contracts.proposals import Operation, RouteState
 from discovery import ROUTES
 from discovery._parts import parts_of
 from discovery._propose import QUANTUM_PPM, weights_for
@@ -94,6 +94,30 @@ def test_a_turn_is_embedded_without_the_names_that_spoke_by_then_where_they_are_
     assert dense_turn(index, "Ann?", 2) == "Ann?"
 
 
+@pytest.mark.parametrize(
+    ("text", "nearness", "first"),
+    [
+        ("Who repaired the violin?", 0.35, "ev0001"),
+        ("How many times was the violin repaired?", 0.5, "ev0002"),
+    ],
+)
+def test_words_find_the_one_thing_that_a_question_names_and_meaning_all_of_a_kind(text, nearness, first):
+    """The first turn has the words, the second the meaning; the third has neither."""
+    rest = " the" * 300
+    index = index_of(
+        [turn(f"The violin was repaired.{rest}"), turn(f"New strings.{rest}"), turn(f"Rain.{rest}")],
+        embed=False,
+    )
+    meaning = EMBEDDER.embed([text])[0]
+    other = EMBEDDER.embed(["zebra"])[0]
+    other -= (other @ meaning) * meaning
+    other /= np.linalg.norm(other)
+    between = nearness * meaning + (1 - nearness**2) ** 0.5 * other
+    index.set_vectors(range(3), np.stack([between, meaning, other]))
+
+    assert found(ask(index, text))[0] == first
+
+
 def test_short_turns_need_their_neighbours_and_long_ones_do_not():
     assert shortness(index_of([turn("a word or two")], embed=False), 1) > 0.9
     assert shortness(index_of([turn("word " * 300)], embed=False), 1) < 0.1
@@ -146,7 +170,7 @@ def test_a_route_that_is_off_says_so_and_adds_nothing(route):
     proposal = ask(index, "Where did Ann live in May?", without=(route,))
 
     states = {report.route: report.state for report in proposal.routes}
-    assert set(states) == set(ROUTES) == set(weights_for(0.5))
+    assert set(states) == set(ROUTES) == set(weights_for(0.5, Operation.FACT))
     assert [name for name, state in states.items() if state == RouteState.OFF] == [route]
     assert all(hit.route != route for candidate in proposal.candidates for hit in candidate.hits)
 
