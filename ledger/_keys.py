@@ -39,7 +39,8 @@ def framed(*parts: bytes) -> bytes:
             return _length(len(part)) + part
         case (part, other):
             return b"".join((_length(len(part)), part, _length(len(other)), other))
-    return b"".join([_length(len(part)) + part for part in parts])
+        case _:
+            return b"".join([_length(len(part)) + part for part in parts])
 
 
 class _Mac:
