@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,6 +22,9 @@ from ledger._keys import TenantKeys, framed
 from ledger._lines import Cell, Line
 from ledger._timeline import Segment
 from ledger._world import Key
+
+Bounds: TypeAlias = tuple[int, int, int, int, int | None, str]
+"""Of a cell: its epoch, from when to when it holds and is known, and its state."""
 
 PART_CHARACTERS_MAX: Final = 256
 """Characters of a part that stand in the table as they are; of a longer one, its keyed digest."""
@@ -339,7 +342,7 @@ def cell_of(row: Any, cell_id: int | None, key: Key, keys: TenantKeys, epoch: in
 
 def cell_seal(keys: TenantKeys, epoch: int, key: Key, part: str, cell: Cell) -> bytes:
     """Return the seal over a cell and the line that it is on; `part` as it is stored."""
-    [seal] = keys.seals(_tables.cell.name, [_framed_line(key, part) + _framed_cell(epoch, cell)])
+    [seal] = keys.seals(_tables.cell.name, [framed_line(key, part) + _framed_cell(epoch, cell)])
     return seal
 
 
@@ -349,19 +352,26 @@ def cell_seals(keys: TenantKeys, epoch: int, cells: Iterable[tuple[Line, Cell]])
     rows: list[bytes] = []
     for line, cell in cells:
         if line is not on:
-            on, name = line, _framed_line((line.entity, line.relation), line.part)
+            on, name = line, framed_line((line.entity, line.relation), line.part)
         rows.append(name + _framed_cell(epoch, cell))
     return keys.seals(_tables.cell.name, rows)
 
 
-def _framed_line(key: Key, part: str) -> bytes:
+def framed_line(key: Key, part: str) -> bytes:
+    """Return what the seal of a cell is over, of its line."""
     return framed(key[0].encode(), key[1].encode(), part.encode())
 
 
 def _framed_cell(epoch: int, cell: Cell) -> bytes:
     segment = cell.segment
-    bounds = f"{epoch} {segment.start} {segment.end} {cell.known_from} {cell.known_to} {segment.state}"
-    return framed(bounds.encode()) + b"".join([framed(claim.encode()) for claim in segment.claims])
+    bounds = (epoch, segment.start, segment.end, cell.known_from, cell.known_to, segment.state)
+    return framed_bounds(bounds, segment.claims)
+
+
+def framed_bounds(bounds: Bounds, claims: Iterable[str]) -> bytes:
+    """Return what the seal of a cell is over, after that."""
+    form = "%d %d %d %d %s %s" % bounds  # noqa: UP031 — a tuple of as many
+    return framed(form.encode()) + b"".join([framed(claim.encode()) for claim in claims])
 
 
 def stored_part(part: str, keys: TenantKeys) -> str:

@@ -15,6 +15,7 @@ from contracts.errors import IntegrityFault
 from contracts.relations import Cardinality
 from contracts.resolutions import KeyResolution
 from contracts.views import View
+from ledger._alike import answers_alike
 from ledger._answers import answer_of, newest
 from ledger._cells import stored_part
 from ledger._claims import NO_KEY, micros
@@ -146,19 +147,23 @@ async def answers(
         IntegrityFault: A claim, contract or cell that was read is not what was written.
     """
     keys = list(dict.fromkeys(wanted))
-    stand, read = await found_on(reader, keys, at=view.valid_at, whole=False)
-    ground = await ground_of(reader, stand)
-    buried = await buried_of(reader, keys, ground)
-    found = {
-        key: answer
-        for key, one in zip(keys, read, strict=True)
-        if key not in buried and (answer := states_answer(one, key, view, ground)) is not None
-    }
-    others = {key: one for key, one in zip(keys, read, strict=True) if key not in found}
+    if not keys:
+        stand, _ = await found_on(reader, keys, at=None)
+        return {}, await ground_of(reader, stand)
+    found, ground = await answers_alike(reader, view, keys)
+    waiting = [key for key in keys if key not in found]
+    if not waiting:
+        return found, ground
+    _, read = await found_on(reader, waiting, at=view.valid_at)
+    buried = await buried_of(reader, waiting, ground)
+    others: dict[Key, Found] = {}
+    for key, one in zip(waiting, read, strict=True):
+        answer = None if key in buried else states_answer(one, key, view, ground)
+        if answer is None:
+            others[key] = one
+        else:
+            found[key] = answer
     if others:
-        if cut := [key for key, one in others.items() if one.newest is not None]:
-            _, again = await found_on(reader, cut, at=view.valid_at)
-            others |= dict(zip(cut, again, strict=True))
         decided = await _decided(reader, view, others, ground, ())
         found |= {key: decided.answer(key) for key in others}
     return found, ground
@@ -194,32 +199,6 @@ async def _decided(
         marks=Marks(court, micros(view.valid_at)),
         excerpts=excerpts,
     )
-
-
-def decide_alone(keys: TenantKeys, view: View, key: Key, found: Found, ground: Ground) -> KeyResolution:
-    """
-    Decide a key that nothing acts on and that is one with no other, from what was read of it.
-
-    Raises:
-        IntegrityFault: Its cell is not what follows from its claims.
-        NotSureError: It cannot be told from what was read.
-    """
-    answer = states_answer(found, key, view, ground)
-    if answer is not None:
-        return answer
-    if found.newest is not None:
-        raise NotSureError
-    at = micros(view.valid_at)
-    excerpts: dict[Key, tuple[Excerpt, KeyVerdict, Found]] = {}
-    if found.is_long:
-        read = Read(key=key, names=frozenset({key}), at=at, found=found, others=[], further=[])
-        excerpt = Excerpt(read, ground, keys)
-        excerpts[key] = excerpt, excerpt.verdict(), found
-    court = court_over([] if found.is_long else found.claims, ground)
-    if not found.is_long:
-        _check(court.decide(*key, at), keys, found)
-    decided = Decided(view=view, ground=ground, court=court, marks=Marks(court, at), excerpts=excerpts)
-    return decided.answer(key)
 
 
 async def _excerpt(

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -14,7 +14,7 @@ import psycopg
 from psycopg.abc import PQGen
 from psycopg.abc import Transformer as Transforming
 from psycopg.adapt import PyFormat, Transformer
-from psycopg.generators import execute
+from psycopg.generators import execute, fetch, send
 from psycopg.pq import ExecStatus, Format, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.waiting import Ready, Wait
@@ -40,6 +40,10 @@ class Connection(psycopg.AsyncConnection[Any]):
     Of a large result it comes in many pieces. The driver's own way to wait registers for each anew,
     sets a timer and wakes the task: several times what it costs to take the piece in.
     """
+
+    def __init__(self, *of: Any, **more: Any) -> None:  # noqa: ANN401 — the driver's own
+        super().__init__(*of, **more)
+        self.held = _Held(self)
 
     async def wait(
         self,
@@ -139,7 +143,7 @@ class _Plan:
 
 
 class _Held:
-    """A connection of ours alone, outside any transaction, with what was made ready on it."""
+    """What was made ready on a connection, and is read past the driver's cursors."""
 
     __slots__ = ("_given", "_named", "_plans", "driver", "returned_at_seconds")
 
@@ -152,14 +156,7 @@ class _Held:
 
     async def rows(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
         """Return what `fetched` does, without a cursor for each: it takes as long as the call."""
-        text, names = _numbered(statement)
-        given = self._given
-        values = given.dump_sequence([parameters[name] for name in names], [PyFormat.AUTO] * len(names))
-        types, formats = given.types or (), given.formats
-        plan = self._plans.get((text, types))
-        if plan is None:
-            plan = self._plans[text, types] = await self._planned(text, types)
-        self.driver.pgconn.send_query_prepared(plan.name, values, formats, Format.BINARY)
+        plan = await self._sent(statement, parameters)
         result = await self._result()
         if result.status != ExecStatus.TUPLES_OK:
             raise psycopg.ProgrammingError("the statement returns no rows")
@@ -168,6 +165,41 @@ class _Held:
             return plan.rows.load_rows(0, result.ntuples, tuple)
         finally:
             plan.rows.set_pgresult(None)
+
+    async def streamed(self, statement: str, parameters: Mapping[str, object]) -> AsyncGenerator[Any, None]:
+        """
+        Yield each row of a query when it comes, while the server looks for the next.
+
+        Whoever ends before it is over must close it: until all has come nothing else can be asked for.
+        """
+        plan = await self._sent(statement, parameters)
+        driver, pgconn = self.driver, self.driver.pgconn
+        pgconn.set_single_row_mode()
+        await driver.wait(send(pgconn))
+        result: PGresult | None = None
+        try:
+            while (result := await driver.wait(fetch(pgconn))) is not None:
+                if result.status == ExecStatus.FATAL_ERROR:
+                    raise psycopg.errors.error_from_result(result)
+                if result.status == ExecStatus.SINGLE_TUPLE:
+                    plan.rows.set_pgresult(result, format=Format.BINARY)
+                    yield plan.rows.load_rows(0, 1, tuple)[0]
+        finally:
+            while pgconn.transaction_status == TransactionStatus.ACTIVE:
+                await driver.wait(fetch(pgconn))
+            plan.rows.set_pgresult(None)
+
+    async def _sent(self, statement: str, parameters: Mapping[str, object]) -> _Plan:
+        """Send a statement, made ready if it was not yet."""
+        text, names = _numbered(statement)
+        given = self._given
+        values = given.dump_sequence([parameters[name] for name in names], [PyFormat.AUTO] * len(names))
+        types, formats = given.types or (), given.formats
+        plan = self._plans.get((text, types))
+        if plan is None:
+            plan = self._plans[text, types] = await self._planned(text, types)
+        self.driver.pgconn.send_query_prepared(plan.name, values, formats, Format.BINARY)
+        return plan
 
     async def _planned(self, text: str, types: Sequence[int]) -> _Plan:
         if len(self._plans) >= PLANS_MAX:
@@ -265,7 +297,7 @@ class Direct:
                 raise
             else:
                 return held
-        return _Held(await Connection.connect(self._conninfo, autocommit=True))
+        return (await Connection.connect(self._conninfo, autocommit=True)).held
 
     async def _give_back(self, held: _Held) -> None:
         if held.driver.pgconn.transaction_status == TransactionStatus.IDLE and not self._closed:

@@ -26,7 +26,7 @@ from ledger._world import Key, Reader
 
 _FOUND: Final = (
     "SELECT * FROM echoplane_found(%(tenant)s, %(epoch)s, %(cut)s, %(at)s, %(entities)s, %(relations)s, "
-    "%(cells_max)s, %(claims_max)s, %(whole)s)"
+    "%(cells_max)s, %(claims_max)s)"
 )
 KEYS_FIRST: Final = 16
 KEYS_AT_ONCE: Final = 64
@@ -100,14 +100,14 @@ class Found:
         return [*self.own, *self.acting, *self.reach, *self.named]
 
 
-async def found_on(
-    reader: Reader, keys: Sequence[Key], *, at: datetime | None, whole: bool = True
-) -> tuple[Stand, list[Found]]:
+def claims_read_max() -> int:
+    """Return how many claims of a key are read at most, beside one that tells of more."""
+    return LISTED_CLAIMS_MAX
+
+
+async def found_on(reader: Reader, keys: Sequence[Key], *, at: datetime | None) -> tuple[Stand, list[Found]]:
     """
     Return what there is of keys up to the reader's cut; without an instant, no cells.
-
-    Not `whole`, a key on which states alone were said, and which has a value, comes without those that
-    begin after the instant: they have no part in what it has there.
 
     The reader is in a snapshot: many keys are read in several calls, and the server looks up the next
     while those before are held against their seals.
@@ -118,12 +118,12 @@ async def found_on(
     parts = list(_parts(keys))
     found: list[Found] = []
     rows: list[Row] = []
-    coming = asyncio.create_task(_rows_of(reader, parts[0], at, whole))
+    coming = asyncio.create_task(_rows_of(reader, parts[0], at))
     try:
         for number, part in enumerate(parts, start=1):
             rows = await coming
             if number < len(parts):
-                coming = asyncio.create_task(_rows_of(reader, parts[number], at, whole))
+                coming = asyncio.create_task(_rows_of(reader, parts[number], at))
                 # Let it leave, before the thread is taken.
                 await asyncio.sleep(0)
             with uncollected():
@@ -147,12 +147,7 @@ def _parts(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
     yield keys[first:]
 
 
-async def _rows_of(
-    reader: Reader,
-    keys: Sequence[Key],
-    at: datetime | None,
-    whole: bool,  # noqa: FBT001 — as asked
-) -> list[Row]:
+async def _rows_of(reader: Reader, keys: Sequence[Key], at: datetime | None) -> list[Row]:
     parameters: dict[str, Any] = {
         "tenant": reader.keys.tenant,
         "epoch": reader.epoch,
@@ -161,8 +156,7 @@ async def _rows_of(
         "entities": texts(entity for entity, _ in keys),
         "relations": texts(relation for _, relation in keys),
         "cells_max": LISTED_VALUES_MAX,
-        "claims_max": LISTED_CLAIMS_MAX,
-        "whole": whole,
+        "claims_max": claims_read_max(),
     }
     return list(map(Row._make, await reader.rows(_FOUND, parameters)))
 

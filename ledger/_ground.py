@@ -124,6 +124,14 @@ async def ground_of(reader: Reader, stand: Stand) -> Ground:
     return Ground(contracts=contracts, merges=merges, has_tombstones=stand.has_tombstones)
 
 
+def ground_kept(keys: TenantKeys, stand: Stand) -> Ground | None:
+    """Return it where nothing has to be read for it; else None."""
+    contracts = contracts_kept(keys, stand.contracts)
+    if contracts is None or stand.has_identity or stand.has_tombstones:
+        return None
+    return Ground(contracts=contracts, merges=NO_MERGES, has_tombstones=False)
+
+
 def contracts_kept(keys: TenantKeys, digest: bytes) -> Contracts | None:
     """Return the contracts of that digest; None where they were not read yet."""
     return _KEPT.setdefault(keys, {}).get(digest)

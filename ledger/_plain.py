@@ -9,24 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contracts.errors import IntegrityFault, NotYet
-from contracts.limits import LISTED_CLAIMS_MAX
+from contracts.errors import NotYet
 from contracts.resolutions import KeyResolution
 from contracts.views import View, ViewRequest
 from ledger._cells import cell_of
-from ledger._claims import micros
 from ledger._database import Database
 from ledger._decide import State
-from ledger._deciding import decide_alone
-from ledger._excerpt import NotSureError
-from ledger._found import Found, check_named, take_claims
+from ledger._found import Found, check_named, claims_read_max, take_claims
 from ledger._glance import glance, seen
 from ledger._ground import Ground, contracts_kept
 from ledger._identity import NO_MERGES
 from ledger._keys import TenantKeys
-from ledger._stated import order_of
+from ledger._stated import states_answer
 from ledger._told import Row
-from ledger._values import normal_form
 from ledger._world import Key
 
 
@@ -44,7 +39,7 @@ async def read_plain(
         IntegrityFault: A claim or cell that was read is not what was written.
         Unavailable: The database is down or busy.
     """
-    rows = await glance(db, keys.tenant, request, key, claims_max=LISTED_CLAIMS_MAX)
+    rows = await glance(db, keys.tenant, request, key, claims_max=claims_read_max())
     view = seen(rows, request)
     if isinstance(view, NotYet):
         return view
@@ -53,13 +48,8 @@ async def read_plain(
     if contracts is None or plain is None or plain.state != State.VALUE:
         return view
     ground = Ground(contracts=contracts, merges=NO_MERGES, has_tombstones=False)
-    found = _found(plain, rows, keys, view, key)
-    if found.is_long:
-        _check_newest(found, ground, at=micros(view.valid_at))
-    try:
-        return decide_alone(keys, view, key, found, ground)
-    except NotSureError:
-        return view
+    answer = states_answer(_found(plain, rows, keys, view, key), key, view, ground)
+    return view if answer is None else answer
 
 
 def _found(plain: Row, rows: Iterable[Row], keys: TenantKeys, view: View, key: Key) -> Found:
@@ -71,21 +61,3 @@ def _found(plain: Row, rows: Iterable[Row], keys: TenantKeys, view: View, key: K
     take_claims([found] * count, telling, [key] * count, keys, epoch=view.epoch)
     check_named(found)
     return found
-
-
-def _check_newest(found: Found, ground: Ground, *, at: int) -> None:
-    """Refuse a cell that the newest claims contradict: one of before, that was put back."""
-    [cell] = found.cells.values()
-    [claim_id] = map(bytes.fromhex, cell.segment.claims)
-    told = [*found.own.told, *found.named.told]
-    named = next(one for one in told if one.claim_id == claim_id)
-    contract = ground.contracts.of(named.relation)
-    value, order = normal_form(named.value, contract), order_of(named)
-    begins = order[0]
-    for one in told:
-        start = one.said[1][1]
-        # Most begin before it, and nothing is made of those.
-        if (start is not None and not begins <= start <= at) or order_of(one) <= order:
-            continue
-        if one.value is None or normal_form(one.value, contract) != value:
-            raise IntegrityFault(what="the cells of a key do not follow from its claims")

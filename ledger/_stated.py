@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from contracts.claims import DERIVED, SELF, ValidityKind
+from contracts.errors import IntegrityFault
 from contracts.events import Stance
 from contracts.identity import IDENTITY
 from contracts.limits import LISTED_CLAIMS_MAX
@@ -42,24 +44,58 @@ def states_answer(found: Found, key: Key, view: View, ground: Ground) -> KeyReso
 
     None too where its cell is not what follows from all its claims. Nothing on it may have been erased:
     that cannot be told from what is left.
+
+    Raises:
+        IntegrityFault: Its newest claims contradict its cell.
     """
-    contract = ground.contracts.of(key[1])
     first = _named(found)
-    if first is None or not _is_by_itself(key, contract, ground.merges):
+    if first is None:
         return None
-    if found.newest is not None and contract.value_type != ValueType.ANY:
+    read = Read(
+        own=found.own.told, first=first, is_long=found.is_long, own_from=found.own_from,
+        is_cut=found.newest is not None,
+    )  # fmt: skip
+    return answer_of_states(read, key, view, ground)
+
+
+class Read(NamedTuple):
+    """
+    What was read of a key that nothing acts on: its newest claims by position, and the cell's first.
+
+    `is_long` says that there are more, `own_from` from which position on all are here that may bear on the
+    instant, `is_cut` that those are not here that begin after it.
+    """
+
+    own: Sequence[Told]
+    first: Told
+    is_long: bool
+    own_from: int
+    is_cut: bool
+
+
+def answer_of_states(read: Read, key: Key, view: View, ground: Ground) -> KeyResolution | None:
+    """
+    Return the answer of a key as `states_answer` does.
+
+    Raises:
+        IntegrityFault: Its newest claims contradict its cell.
+    """
+    own, first, is_long, own_from, is_cut = read
+    contract = ground.contracts.of(key[1])
+    if not _is_by_itself(key, contract, ground.merges):
+        return None
+    if is_cut and contract.value_type != ValueType.ANY:
         # What is of another type is reported, whenever it begins.
         return None
-    told, is_long = found.own.told, found.is_long
-    if not _are_alike([*told, first] if is_long else told, key, contract):
+    present = _begun([*own, first] if is_long else own, key, contract, at=micros(view.valid_at))
+    if present is None:
         return None
-    at = micros(view.valid_at)
-    present = [(start, one) for one in told if (start := one.said[1][1]) <= at]
-    form = normal_form(first.value, contract)
+    says = _Says(first, contract)
     if is_long:
-        carriers, superseded = _sure(present, first, form, contract, own_from=found.own_from)
+        _check_newest(present, first, says)
+        carriers, superseded = _sure(present, first, says, own_from=own_from)
     else:
-        carriers, superseded = _last_run(present, form, contract)
+        carriers, superseded = _last_run(present, says)
         if not carriers or carriers[0] is not first:
             return None
     if len(carriers) == 1:
@@ -72,7 +108,7 @@ def states_answer(found: Found, key: Key, view: View, ground: Ground) -> KeyReso
             listed = [first, *listed[1:]]
     resolution = Resolved(
         value=latest.value,
-        form=form,
+        form=says.form,
         claims=Claims(listed, epoch=view.epoch),
         superseded=Claims(sorted(superseded)[-LISTED_CLAIMS_MAX:], epoch=view.epoch),
         count_identity=None,
@@ -113,21 +149,39 @@ def _is_by_itself(key: Key, contract: RelationContract, merges: Merges) -> bool:
     return key[0] not in root and not has_shared_values and not merges.questions(key[0])
 
 
-def _are_alike(told: Iterable[Told], key: Key, contract: RelationContract) -> bool:
-    """Return whether all are states that begin somewhere, of one rank, and each can replace each other."""
-    sources: list[list[str]] = []
-    takes_any = contract.value_type == ValueType.ANY
+def _begun(
+    told: Iterable[Told], key: Key, contract: RelationContract, *, at: int
+) -> list[tuple[int, Told]] | None:
+    """
+    Return those that begin up to an instant, each with where it does.
+
+    None if not all are states that begin somewhere, of one rank, and each can replace each other.
+    """
     entity, relation = key
-    for _, _, _, _, _, about, on, stance, said in told:
+    takes_any = contract.value_type == ValueType.ANY
+    sources: list[list[str]] = []
+    known: list[str] | None = None
+    present = []
+    for one in told:
+        _, _, _, _, _, about, on, stance, said = one
         value, (kind, start, _, _, _), source, _, _, _, _, _, _, inputs = said
-        if stance != (_END if value is None else _ASSERT) or kind != _SINCE or start is None or inputs:
-            return False
+        if kind != _SINCE or start is None or inputs or stance != (_END if value is None else _ASSERT):
+            return None
         if about != entity or on != relation:
-            return False
+            return None
         if not (takes_any or value is None or takes(value, contract)):
-            return False
-        if source not in sources:
-            sources.append(source)
+            return None
+        if source != known:
+            known = source
+            if source not in sources:
+                sources.append(source)
+        if start <= at:
+            present.append((start, one))
+    return present if _replace_each_other(sources, entity, contract) else None
+
+
+def _replace_each_other(sources: Sequence[list[str]], entity: str, contract: RelationContract) -> bool:
+    """Return whether what any of the sources says of an entity can replace what any other does."""
     if any(actor_class == DERIVED for _, actor_class in sources):
         return False
     if len(sources) == 1:
@@ -144,19 +198,44 @@ def _are_alike(told: Iterable[Told], key: Key, contract: RelationContract) -> bo
     )
 
 
-def _last_run(
-    present: Sequence[tuple[int, Told]], form: str, contract: RelationContract
-) -> tuple[list[Told], list[Told]]:
+class _Says:
+    """Whether a state says the value of a first one, in whose contract equal values may be written unlike."""
+
+    __slots__ = ("_contract", "_value", "form")
+
+    def __init__(self, first: Told, contract: RelationContract) -> None:
+        self._contract = contract
+        self._value = first.said[0]
+        self.form = normal_form(self._value, contract)
+
+    def __call__(self, told: Told) -> bool:
+        value = told.said[0]
+        if isinstance(value, str) and value == self._value:
+            # Spelt alike: nothing has to be made of it.
+            return told.stance != _END
+        return told.stance != _END and normal_form(value, self._contract) == self.form
+
+
+def _check_newest(present: Iterable[tuple[int, Told]], first: Told, says: _Says) -> None:
+    """Refuse a cell that the newest claims contradict: one of before, that was put back."""
+    order = order_of(first)
+    for start, one in present:
+        # Most begin before it, and nothing is made of those.
+        if start >= order[0] and order_of(one) > order and not says(one):
+            raise IntegrityFault(what="the cells of a key do not follow from its claims")
+
+
+def _last_run(present: Iterable[tuple[int, Told]], says: _Says) -> tuple[list[Told], list[Told]]:
     """Return, in their order, the last states that say one value, and what they replaced."""
     ordered = [one for _, one in sorted(present)]
     begins = len(ordered)
-    while begins and _says(ordered[begins - 1], form, contract):
+    while begins and says(ordered[begins - 1]):
         begins -= 1
     return ordered[begins:], ordered[:begins]
 
 
 def _sure(
-    present: Sequence[tuple[int, Told]], first: Told, form: str, contract: RelationContract, *, own_from: int
+    present: Iterable[tuple[int, Told]], first: Told, says: _Says, *, own_from: int
 ) -> tuple[list[Told], list[Told]]:
     """
     Return what carries the value of the first state that does, and what was superseded.
@@ -169,15 +248,11 @@ def _sure(
     for _, one in present:
         if one is first:
             continue
-        if not _says(one, form, contract):
+        if not says(one):
             superseded.append(one)
         elif order_of(one) > order and (one > first or one.position >= own_from):
             carriers.append(one)
     return carriers, superseded
-
-
-def _says(told: Told, form: str, contract: RelationContract) -> bool:
-    return told.stance != _END and normal_form(told.said[0], contract) == form
 
 
 def order_of(told: Told) -> tuple[int, int, int]:

@@ -132,7 +132,7 @@ def claims_in(rows: Sequence[Row], on: Sequence[Key], keys: TenantKeys, *, epoch
         list(chain.from_iterable(map(column, rows))) for column in _COLUMNS
     )
     names = list(zip(entities, relations, stances, strict=True))
-    told = _held(
+    told = told_in(
         names, (claim_ids, positions, ordinals, commits, event_ids, bodies), seals, keys, epoch=epoch
     )
     ends = list(accumulate(counts))
@@ -157,11 +157,11 @@ def claims_of(rows: Sequence[Sequence[Any]], keys: TenantKeys, *, epoch: int) ->
         return []
     *numbers, event_ids, entities, relations, stances, bodies, seals = map(list, zip(*rows, strict=True))
     names = list(zip(entities, relations, stances, strict=True))
-    told = _held(names, (*numbers, event_ids, bodies), seals, keys, epoch=epoch)
+    told = told_in(names, (*numbers, event_ids, bodies), seals, keys, epoch=epoch)
     return [claim_told(one, epoch=epoch) for one in sorted(told)]
 
 
-def _held(
+def told_in(
     names: Sequence[tuple[str, str, str]],
     columns: Sequence[list[Any]],
     seals: Sequence[bytes],
@@ -169,7 +169,12 @@ def _held(
     *,
     epoch: int,
 ) -> list[Told]:
-    """Hold claims against their seals; `names` and `columns` are those of `sealed_messages`."""
+    """
+    Return claims in the order given; `names` and `columns` are those of `sealed_messages`.
+
+    Raises:
+        IntegrityFault: A column does not match the seal.
+    """
     claim_ids, positions, ordinals, commits, event_ids, bodies = columns
     messages = sealed_messages(names, columns, tenant=keys.tenant, epoch=epoch)
     same = list(map(hmac.compare_digest, keys.digests(messages), seals))

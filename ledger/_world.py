@@ -7,7 +7,8 @@ keys that any of them bears on: a connected piece of the ledger, nearly always a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -104,6 +105,13 @@ class Reader:
         """Return what a query returns, past SQLAlchemy's own execution: see `Database.rows`."""
         driver: Any = (await self.conn.get_raw_connection()).driver_connection
         return await fetched(driver, statement, parameters)
+
+    async def streamed(self, statement: str, parameters: Mapping[str, object]) -> AsyncGenerator[Any, None]:
+        """Yield each row of a query when it comes; nothing else can be asked for before all have."""
+        driver: Any = (await self.conn.get_raw_connection()).driver_connection
+        async with aclosing(driver.held.streamed(statement, parameters)) as rows:
+            async for row in rows:
+                yield row
 
     async def on_keys(self, keys: Iterable[Key]) -> list[Claim]:
         """Return the claims that name these keys as their own, and what is left of erased ones."""

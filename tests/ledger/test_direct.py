@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 
 import psycopg
 import pytest
@@ -18,6 +19,18 @@ async def direct(database):
     made = Direct(conninfo, connections_max=1, wait_seconds=0.05)
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def made(database):
+    async with await Connection.connect(database.plane.replace("+psycopg", ""), autocommit=True) as made:
+        yield made
+
+
+@pytest.fixture
+async def other(database):
+    async with await Connection.connect(database.plane.replace("+psycopg", ""), autocommit=True) as made:
+        yield made
 
 
 async def test_whoever_finds_all_in_use_waits_and_is_then_told(direct):
@@ -101,24 +114,19 @@ async def test_what_comes_in_many_pieces_or_leaves_in_many_is_whole(direct):
     assert await direct.rows("SELECT repeat('y', 30000000)", {}) == [("y" * 30_000_000,)]
 
 
-async def test_a_connection_whose_read_was_cancelled_serves_the_next_one(database):
-    conninfo = database.plane.replace("+psycopg", "")
-    async with (
-        await Connection.connect(conninfo, autocommit=True) as made,
-        await Connection.connect(conninfo, autocommit=True) as other,
-    ):
-        reading = asyncio.create_task(made.execute("SELECT pg_sleep(60)"))
-        # A server that has not begun yet overlooks that it is to end it.
-        asleep = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
-        while not await (await other.execute(asleep, [made.info.backend_pid])).fetchall():
-            await asyncio.sleep(0)
-        reading.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reading
+async def test_a_connection_whose_read_was_cancelled_serves_the_next_one(made, other):
+    reading = asyncio.create_task(made.execute("SELECT pg_sleep(60)"))
+    # A server that has not begun yet overlooks that it is to end it.
+    asleep = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
+    while not await (await other.execute(asleep, [made.info.backend_pid])).fetchall():
+        await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
 
-        found = await made.execute("SELECT 1")
+    found = await made.execute("SELECT 1")
 
-        assert await found.fetchall() == [(1,)]
+    assert await found.fetchall() == [(1,)]
 
 
 async def test_what_leaves_in_many_pieces_after_something_was_read_is_whole(database):
@@ -147,6 +155,48 @@ async def test_who_is_cancelled_while_a_statement_is_made_ready_leaves_the_conne
         await direct.rows("SELECT 1", {})
 
     assert await direct.rows("SELECT 2, pg_backend_pid()", {}) == [(2, first)]
+
+
+async def test_rows_come_one_by_one_and_whoever_stops_leaves_the_connection_fit_for_others(made):
+    async with aclosing(made.held.streamed("SELECT generate_series(1, 50000)", {})) as rows:
+        first = [await anext(rows), await anext(rows)]
+
+    every = [row async for row in made.held.streamed("SELECT generate_series(1, %(n)s::int)", {"n": 3})]
+
+    assert (first, every) == ([(1,), (2,)], [(1,), (2,), (3,)])
+
+
+async def test_what_fails_after_some_rows_says_so_and_leaves_the_connection_fit_for_others(made):
+    coming = made.held.streamed("SELECT 6 / (3 - n) FROM generate_series(1, 9) AS n", {})
+
+    found = [await anext(coming), await anext(coming)]
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        await anext(coming)
+
+    assert found == [(3,), (6,)]
+    assert await made.held.rows("SELECT 1", {}) == [(1,)]
+
+
+async def test_who_is_cancelled_amid_rows_leaves_the_connection_fit_for_others(made, other):
+    # Rows that fill what the server sends at once, and then a long time nothing.
+    slow = "SELECT repeat('y', 100000), CASE WHEN n > 3 THEN pg_sleep(60) END FROM generate_series(1, 4) AS n"
+    coming = made.held.streamed(slow, {})
+    found = [await anext(coming), await anext(coming)]
+
+    reading = asyncio.create_task(_rest_of(coming))
+    asleep = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
+    while not await (await other.execute(asleep, [made.info.backend_pid])).fetchall():
+        await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+    assert len(found) == 2
+    assert await made.held.rows("SELECT 1", {}) == [(1,)]
+
+
+async def _rest_of(coming):
+    return [row async for row in coming]
 
 
 async def test_no_more_statements_are_kept_ready_than_the_bound(direct, monkeypatch):

@@ -18,7 +18,7 @@ from contracts.grants import LOCAL_GRANT
 from contracts.resolutions import Resolved
 from contracts.times import KnownAt, ValidAt
 from contracts.views import Generation, View, ViewRequest
-from ledger import _found, _ground, _plain, log, resolve
+from ledger import _alike, _found, _ground, _stated, log, resolve
 from ledger._answers import answer_of
 from ledger._claims import micros
 from ledger._court import court_of
@@ -71,8 +71,7 @@ async def answered(ledger: Ledger, tenant: str, view: View):
 
 @pytest.mark.parametrize("listed", [2, limits.LISTED_CLAIMS_MAX])
 def test_states_are_answered_in_one_call_as_they_are_decided(database, monkeypatch, listed):
-    for module in (_found, _plain):
-        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", listed)
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", listed)
     ledger = Ledger(database)
 
     @settings(QUICK, max_examples=8)
@@ -254,8 +253,7 @@ async def test_a_key_that_anything_else_is_said_about_is_decided_in_full(say, in
     ids=str,
 )
 async def test_nor_is_it_plain_where_that_was_said_long_ago(say, in_one_call, monkeypatch, fields, claims):
-    for module in (_found, _plain):
-        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", 1)
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 1)
     await say("Lyon")
     await say(fields.get("value"), **{name: told for name, told in fields.items() if name != "value"})
     for value in ("Oslo", "Rome", "Oslo"):
@@ -331,8 +329,7 @@ async def test_a_changed_row_is_refused_in_one_call_too(say, in_one_call, owner_
 
 @pytest.mark.parametrize("listed", [1, limits.LISTED_CLAIMS_MAX])
 async def test_an_old_cell_that_was_put_back_is_refused(say, in_one_call, owner_engine, monkeypatch, listed):
-    for module in (_found, _plain):
-        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", listed)
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", listed)
     await say("Lyon")
     async with owner_engine.begin() as conn:
         await conn.execute(sa.text("SELECT set_config('echoplane.tenant', 'acme', true)"))
@@ -375,24 +372,29 @@ async def test_a_connection_that_was_cut_is_not_given_out_again(db, say, in_one_
 
 @pytest.mark.parametrize("listed", [1, limits.LISTED_CLAIMS_MAX])
 async def test_no_state_is_read_that_begins_after_the_instant(db, say, in_one_call, monkeypatch, listed):
-    for module in (_found, _plain):
-        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", listed)
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", listed)
     receipt = await say("Lyon")
     await say("Oslo", valid={"since": "2031-01-01"})
     await in_one_call()
     brought = []
-    monkeypatch.setattr(_plain, "check_named", brought.append)
+    decided = _stated.answer_of_states
 
+    def noted(read, *more):
+        brought.append(read)
+        return decided(read, *more)
+
+    for module in (_stated, _alike):
+        monkeypatch.setattr(module, "answer_of_states", noted)
     found, was_plain = await in_one_call()
     async with db.snapshot("acme") as conn:
         keys = await log.tenant_keys(db, "acme", conn)
         reader = Reader(conn=conn, keys=keys, epoch=1, cut=receipt.commit + 1)
-        _, [begun] = await _found.found_on(reader, [KEY], at=found.view.valid_at, whole=False)
+        assert await resolve.resolve(conn, keys, found.view, *KEY) == found
         _, [whole] = await _found.found_on(reader, [KEY], at=found.view.valid_at)
 
     assert (was_plain, found.resolution.value, found.truncated) == (True, "Lyon", listed == 1)
-    for one in (*brought, begun):
-        assert [told.value for told in one.claims] == ["Lyon"]
-        assert (one.newest, one.own_from) == ((2, 1), 2 if listed == 1 else 0)
+    assert len(brought) == 2
+    for read in brought:
+        assert [told.value for told in read.own] == ["Lyon"]
+        assert (read.is_cut, read.is_long, read.own_from) == (True, listed == 1, 2 if listed == 1 else 0)
     assert ([told.value for told in whole.own], whole.newest) == (["Lyon", "Oslo"], None)
-    assert len(brought) == 1

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from contracts.errors import IntegrityFault
 from contracts.views import Generation
-from ledger import _found
+from ledger import _alike, _found
 from ledger import resolve as reads
 from ledger._world import _BY_ID
 from tests.ledger.telling import DAY, Told, day, shown, since, span
@@ -137,6 +137,7 @@ async def test_a_changed_row_of_the_first_of_many_keys_is_refused_and_nothing_is
     tell, owner_engine, monkeypatch
 ):
     monkeypatch.setattr(_found, "KEYS_FIRST", 1)
+    monkeypatch.setattr(_alike, "KEYS_A_ROW", 1)
     await tell(since("Lyon", day(1)), since("Oslo", day(1), entity="bob"))
     view = await tell.view()
     async with owner_engine.begin() as conn:

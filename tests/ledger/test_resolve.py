@@ -16,7 +16,8 @@ from contracts.grants import LOCAL_GRANT
 from contracts.relations import Cardinality
 from contracts.resolutions import Conflict, Missing, MissingReason, Resolved, ResolvedSet
 from contracts.views import Generation, ViewRequest
-from ledger import _found, _occurred, log
+from ledger import _alike, _found, _occurred, log
+from ledger._direct import _Held
 from ledger._relations import unregistered
 from ledger.resolve import history, occurrences, pin, resolve, resolve_many
 from ledger.write import fold, register_contract
@@ -347,13 +348,18 @@ async def test_what_is_kept_in_memory_goes_when_something_is_folded(db, say):
 async def test_a_key_is_one_call_however_many_claims_it_has(db, say, monkeypatch):
     monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 3)
     sent = []
-    execute = psycopg.AsyncCursor.execute
+    execute, begin = psycopg.AsyncCursor.execute, _Held._sent
 
     async def counted(*args, **named):
         sent.append(1)
         return await execute(*args, **named)
 
+    async def begun(*args):
+        sent.append(1)
+        return await begin(*args)
+
     monkeypatch.setattr(psycopg.AsyncCursor, "execute", counted)
+    monkeypatch.setattr(_Held, "_sent", begun)
 
     async def calls() -> int:
         view = await pin(db, "acme", NEWEST, wait_ms=0)
@@ -376,6 +382,7 @@ async def test_a_key_is_one_call_however_many_claims_it_has(db, say, monkeypatch
 async def test_many_keys_are_answered_in_the_order_asked(db, say, monkeypatch, first, at_once):
     monkeypatch.setattr(_found, "KEYS_FIRST", first)
     monkeypatch.setattr(_found, "KEYS_AT_ONCE", at_once)
+    monkeypatch.setattr(_alike, "KEYS_A_ROW", at_once)
     await say("ann", "Lyon")
     await say("ann", "Rex", key=("ann", "pet_name"))
     view = await pin(db, "acme", NEWEST, wait_ms=0)

@@ -19,13 +19,14 @@ from contracts.views import View
 from ledger import _answers, _deciding, _found, _stated
 from ledger._claims import COLUMNS, micros, row_of, state_start, told_of
 from ledger._court import court_of
-from ledger._deciding import carriers_of, decide_alone
-from ledger._excerpt import NotSureError
+from ledger._deciding import Decided, carriers_of, court_over
+from ledger._excerpt import Excerpt, NotSureError, Read
 from ledger._found import Found
 from ledger._ground import Ground
 from ledger._identity import NO_MERGES
 from ledger._keys import TenantKeys
 from ledger._lines import Cell
+from ledger._marks import Marks
 from ledger._relations import Contracts, unregistered
 from ledger._stated import states_answer
 from ledger._timeline import Segment, claims_of_cell
@@ -111,12 +112,20 @@ def begun_of(found: Found, own, at) -> Found:
 
 def decided_of(found: Found, view: View, ground: Ground):
     """Decide it as any other key; None where that cannot be told."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(_deciding, "states_answer", lambda *_: None)
-        try:
-            return decide_alone(KEYS, view, KEY, found, ground)
-        except NotSureError:
-            return None
+    at = micros(view.valid_at)
+    excerpts = {}
+    try:
+        if found.is_long:
+            read = Read(key=KEY, names=frozenset({KEY}), at=at, found=found, others=[], further=[])
+            excerpt = Excerpt(read, ground, KEYS)
+            excerpts[KEY] = excerpt, excerpt.verdict(), found
+        court = court_over([] if found.is_long else found.claims, ground)
+    except NotSureError:
+        return None
+    if not found.is_long:
+        _deciding._check(court.decide(*KEY, at), KEYS, found)
+    marks = Marks(court, at)
+    return Decided(view=view, ground=ground, court=court, marks=marks, excerpts=excerpts).answer(KEY)
 
 
 @pytest.mark.property

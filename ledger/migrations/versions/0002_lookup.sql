@@ -133,8 +133,7 @@ $function$;
 --   count   how many lines of a key are in a state there, of a key with more than `p_cells` lines there
 --   cell    what a line has there; at most `p_cells` a key, those with a value before the others
 --   own     the newest claims on the key up to the cut, one more than `p_claims` if there are more; how many
---           (`known_to`), and where the oldest is (`known_from`). Unless all are wanted, of a key that has a
---           value of any type and on which states alone were said none comes that begins after the instant
+--           (`known_to`), and where the oldest is (`known_from`)
 --   acting  where there are more: older ones that act on others, so many that with its own there is
 --           one more than `p_claims`, if there are more
 --   reach   the newest that act on it from elsewhere, likewise
@@ -143,7 +142,7 @@ $function$;
 -- their ids, or those that a cell names. Without an instant there are no cells.
 CREATE FUNCTION echoplane_found(
     p_tenant text, p_epoch integer, p_cut bigint, p_at timestamptz, p_entities text[], p_relations text[],
-    p_cells integer, p_claims integer, p_whole boolean
+    p_cells integer, p_claims integer
 ) RETURNS TABLE (
     kind text, key bigint, part text, valid_from timestamptz, valid_to timestamptz, known_from bigint,
     known_to bigint, state text, seal bytea, amount bigint, claims bytea[], positions bigint[],
@@ -160,8 +159,6 @@ DECLARE
                       WHERE c.tenant = p_tenant AND c.commit = p_cut);
     v_nodes bigint[] := echoplane_nodes(p_cut, v_folded);
     v_stand record := echoplane_stand(p_tenant, p_epoch, p_cut, v_last);
-    v_until bigint := CASE WHEN NOT p_whole THEN extract(epoch FROM p_at) * 1000000 END;
-    v_typed text[] := CASE WHEN NOT p_whole THEN echoplane_typed(p_tenant, p_epoch, p_cut, p_relations) END;
 BEGIN
     RETURN QUERY
     WITH wanted AS MATERIALIZED (
@@ -169,11 +166,9 @@ BEGIN
         FROM unnest(p_entities, p_relations) WITH ORDINALITY AS u (entity, relation, n)
     ), found AS MATERIALIZED (
         SELECT w.n, l.part, c.valid, c.known, c.state, c.claims, c.seal,
-            count(*) OVER (PARTITION BY w.n) AS lines,
-            CASE WHEN l.part = '' AND c.state = 'value' AND convert_from(l.tail, 'UTF8') LIKE '%,true]'
-                AND w.relation <> ALL (v_typed) THEN v_until END AS until
+            count(*) OVER (PARTITION BY w.n) AS lines
         FROM wanted AS w CROSS JOIN LATERAL (
-            SELECT l.line, l.part, l.tail FROM line AS l
+            SELECT l.line, l.part FROM line AS l
             WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = w.entity
                 AND l.relation = w.relation AND p_at IS NOT NULL
             OFFSET 0
@@ -190,15 +185,15 @@ BEGIN
     ), shown AS MATERIALIZED (
         SELECT f.* FROM found AS f WHERE f.lines <= p_cells
         UNION ALL
-        SELECT f.n, f.part, f.valid, f.known, f.state, f.claims, f.seal, f.lines, f.until FROM (
+        SELECT f.n, f.part, f.valid, f.known, f.state, f.claims, f.seal, f.lines FROM (
             SELECT f.*, row_number() OVER (
                 PARTITION BY f.n ORDER BY f.state IN ('value', 'conflict') DESC, f.part
             ) AS place FROM found AS f WHERE f.lines > p_cells
         ) AS f WHERE f.place <= p_cells
     ), own AS MATERIALIZED (
         SELECT w.n, w.entity, w.relation, c.*
-        FROM wanted AS w LEFT JOIN found AS f ON f.n = w.n AND f.until IS NOT NULL CROSS JOIN LATERAL
-            echoplane_newest(p_tenant, p_epoch, w.entity, w.relation, v_last, p_claims + 1, f.until) AS c
+        FROM wanted AS w CROSS JOIN LATERAL
+            echoplane_newest(p_tenant, p_epoch, w.entity, w.relation, v_last, p_claims + 1, NULL) AS c
         WHERE c.amount > 0
     ), more AS MATERIALIZED (
         SELECT 'acting' AS kind, o.n, c.claim_id
@@ -253,6 +248,108 @@ BEGIN
     ) AS c
     GROUP BY m.kind, m.n;
 END
+$function$;
+
+-- What the answers of those keys are made from whose claims are all states that replace each other, and on
+-- which nothing acts, where they have a value at the instant: most keys. A row for each piece of them, from
+-- which number to which, sent as soon as it is found; in SQL, and nothing set: it becomes a part of what calls
+-- it, and is planned once.
+--   contracts …    as `echoplane_stand` has it
+--   keys           which of those asked for they are, by number; of all others nothing is here
+--   starts, ends   of the cell of each, as `timestamptz_send` writes them, one after the other; then when it is
+--                  known, the claim that it names, and its seal
+--   own            of each of the newest claims up to the cut, one more than `p_claims` if there are more, by
+--                  number whose it is; then its columns; ids and seals one after the other, 32 bytes each.
+--                  Without those that begin after the instant where values are of any type
+--   later          of each of those left out whose it is, and its position
+CREATE FUNCTION echoplane_plain(
+    p_tenant text, p_epoch integer, p_cut bigint, p_at timestamptz, p_entities text[], p_relations text[],
+    p_first integer[], p_last integer[], p_claims integer
+) RETURNS TABLE (
+    contracts bytea, has_identity boolean, has_tombstones boolean, keys bigint[], starts bytea, ends bytea,
+    known_from bigint[], known_to bigint[], named bytea[], cell_seals bytea, own bigint[], claims bytea,
+    positions bigint[], ordinals integer[], commits bigint[], event_ids text[], stances text[], bodies bytea[],
+    seals bytea, later bigint[], later_positions bigint[]
+)
+LANGUAGE sql STABLE
+AS $function$
+    WITH asked AS MATERIALIZED (
+        SELECT p_tenant AS tenant, p_epoch AS epoch, p_cut AS cut, p_at AS at, p_entities AS entities,
+            p_relations AS relations, p_first AS firsts, p_last AS lasts, p_claims AS most
+    ), pinned AS MATERIALIZED (
+        SELECT a.*, c.first_position + c.event_count - 1 AS last, echoplane_nodes(a.cut, e.commit) AS nodes,
+            (extract(epoch FROM a.at) * 1000000)::bigint AS until,
+            echoplane_typed(a.tenant, a.epoch, a.cut, a.relations) AS typed
+        FROM asked AS a
+        LEFT JOIN epoch AS e ON e.tenant = a.tenant AND e.epoch = a.epoch
+        LEFT JOIN commit AS c ON c.tenant = a.tenant AND c.commit = a.cut
+    )
+    SELECT st.*, f.*
+    FROM pinned AS p CROSS JOIN LATERAL (
+        SELECT * FROM echoplane_stand(p.tenant, p.epoch, p.cut, p.last) OFFSET 0
+    ) AS st CROSS JOIN LATERAL unnest(p.firsts, p.lasts) AS piece (first, last)
+    CROSS JOIN LATERAL (
+        WITH standing AS MATERIALIZED (
+            SELECT piece.first - 1 + w.n AS n, w.entity, w.relation, c.valid, c.known, c.claims[1] AS named, c.seal,
+                CASE WHEN w.relation <> ALL (p.typed) THEN p.until END AS until
+            FROM unnest(p.entities[piece.first:piece.last], p.relations[piece.first:piece.last])
+                WITH ORDINALITY AS w (entity, relation, n)
+            CROSS JOIN LATERAL (
+                SELECT l.line, l.tail FROM line AS l
+                WHERE l.tenant = p.tenant AND l.epoch = p.epoch AND l.entity = w.entity
+                    AND l.relation = w.relation AND l.part = ''
+                OFFSET 0
+            ) AS l CROSS JOIN LATERAL (
+                SELECT c.valid, c.known, c.state, c.claims, c.seal
+                FROM unnest(p.nodes) AS u (node) CROSS JOIN LATERAL (
+                    SELECT c.valid, c.known, c.state, c.claims, c.seal FROM cell AS c
+                    WHERE c.tenant = p.tenant AND c.line = l.line AND c.node = u.node AND c.starts <= p.at
+                    ORDER BY c.starts DESC LIMIT 1
+                ) AS c
+                WHERE c.valid @> p.at AND c.known @> p.cut
+                LIMIT 1
+            ) AS c
+            WHERE substr(l.tail, octet_length(l.tail) - 5) = '\x2c747275655d' AND c.state = 'value'
+                AND cardinality(c.claims) = 1
+                AND NOT EXISTS (
+                    SELECT FROM claim AS c
+                    WHERE c.tenant = p.tenant AND c.epoch = p.epoch AND c.entity = w.entity
+                        AND c.relation = w.relation AND c.position <= p.last
+                        AND c.stance IN ('correct', 'retract', 'settle', 'dispute') OFFSET 0
+                ) AND NOT EXISTS (
+                    SELECT FROM reach AS r
+                    WHERE r.tenant = p.tenant AND r.epoch = p.epoch AND r.entity = w.entity
+                        AND r.relation = w.relation AND r.position <= p.last AND r.acts OFFSET 0
+                )
+        )
+        SELECT s.*, o.*
+        FROM (
+            SELECT array_agg(s.n), string_agg(timestamptz_send(coalesce(lower(s.valid), '-infinity')), ''),
+                string_agg(timestamptz_send(coalesce(upper(s.valid), 'infinity')), ''),
+                array_agg(lower(s.known)), array_agg(upper(s.known)), array_agg(s.named), string_agg(s.seal, '')
+            FROM standing AS s
+        ) AS s, (
+            SELECT array_agg(s.n) FILTER (WHERE c.has_begun),
+                string_agg(c.claim_id, '') FILTER (WHERE c.has_begun),
+                array_agg(c.position) FILTER (WHERE c.has_begun),
+                array_agg(c.ordinal) FILTER (WHERE c.has_begun),
+                array_agg(c.commit) FILTER (WHERE c.has_begun),
+                array_agg(c.event_id) FILTER (WHERE c.has_begun),
+                array_agg(c.stance) FILTER (WHERE c.has_begun),
+                array_agg(c.body) FILTER (WHERE c.has_begun),
+                string_agg(c.seal, '') FILTER (WHERE c.has_begun),
+                array_agg(s.n) FILTER (WHERE NOT c.has_begun),
+                array_agg(c.position) FILTER (WHERE NOT c.has_begun)
+            FROM standing AS s CROSS JOIN LATERAL (
+                SELECT c.claim_id, c.position, c.ordinal, c.commit, c.event_id, c.stance, c.body, c.seal,
+                    (c.starts > s.until) IS NOT TRUE AS has_begun
+                FROM claim AS c
+                WHERE c.tenant = p.tenant AND c.epoch = p.epoch AND c.entity = s.entity
+                    AND c.relation = s.relation AND c.position <= p.last
+                ORDER BY c.position DESC, c.ordinal DESC LIMIT p.most + 1
+            ) AS c
+        ) AS o
+    ) AS f
 $function$;
 
 -- What most reads need, in one call: the view that is asked for, and what a key has at it whose claims are
@@ -376,8 +473,8 @@ END
 $function$;
 
 REVOKE ALL ON FUNCTION
-    echoplane_nodes, echoplane_stand, echoplane_typed, echoplane_newest, echoplane_found, echoplane_read
-    FROM PUBLIC;
+    echoplane_nodes, echoplane_stand, echoplane_typed, echoplane_newest, echoplane_found, echoplane_plain,
+    echoplane_read FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    echoplane_nodes, echoplane_stand, echoplane_typed, echoplane_newest, echoplane_found, echoplane_read
-    TO echoplane_plane;
+    echoplane_nodes, echoplane_stand, echoplane_typed, echoplane_newest, echoplane_found, echoplane_plain,
+    echoplane_read TO echoplane_plane;
