@@ -9,7 +9,7 @@ Does not promise: that the evidence fits in a budget. That is `packing`'s questi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -101,19 +101,11 @@ async def close(
     if lost := members - events.keys():
         # What claims name is there, unless its key was lost without an erasure taking its claims along.
         raise IntegrityFault(what=f"{len(lost)} events that claims stand on cannot be read")
-    named = [*standing, *(claim for each in resolutions for claim in _claims_in([each]))]
-    evidence = await _evidence(
-        reader,
-        events,
-        members,
-        wanted,
-        decided,
-        data_keys=data_keys,
-        claims=claims,
-        read=read,
-        named={claim.claim_id for claim in named},
-        at=view.valid_at,
-    )
+    # What discovery proposed was read with all that it says.
+    claims += await reader.of_events(members - read)
+    named = {claim.claim_id for claim in [*standing, *_claims_in(resolutions)]}
+    shown = {event_id: (events[event_id], data_keys[event_id]) for event_id in members}
+    evidence = _evidence(shown, claims, wanted, decided, named=named, at=view.valid_at)
     return ClosureSet(closures=(*required, *optional), evidence=evidence)
 
 
@@ -294,27 +286,20 @@ def _linked(claims: Sequence[Claim], decided: Decided) -> Iterable[str]:
 # --- evidence ------------------------------------------------------------------------------------
 
 
-async def _evidence(
-    reader: Reader,
-    events: dict[str, Event],
-    members: set[str],
+def _evidence(
+    shown: Mapping[str, tuple[Event, EventKey]],
+    claims: Sequence[Claim],
     answer_keys: set[Key],
     decided: Decided,
     *,
-    data_keys: dict[str, EventKey],
-    claims: Sequence[Claim],
-    read: set[str],
     named: set[str],
     at: datetime,
 ) -> tuple[Evidence, ...]:
     of_event: dict[str, list[Claim]] = defaultdict(list)
-    # What discovery proposed was read with all that it says.
-    told = [*claims, *await reader.of_events(members - read)]
-    for claim in sorted(told, key=lambda claim: claim.position):
+    for claim in sorted(claims, key=lambda claim: claim.position):
         of_event[claim.event_id].append(claim)
     evidence = []
-    for event_id in sorted(members, key=lambda event_id: events[event_id].position):
-        event, key = events[event_id], data_keys[event_id]
+    for event_id, (event, key) in sorted(shown.items(), key=lambda one: one[1][0].position):
         wanted = {
             claim.position.ordinal
             for claim in of_event[event_id]
