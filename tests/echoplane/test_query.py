@@ -14,7 +14,6 @@ from contracts.views import ViewRequest
 from discovery import propose_degraded
 from echoplane._configuration import configuration_hash
 from echoplane._folders import DataFolder
-from echoplane._query import Path
 from echoplane._sockets import discovery_socket
 
 NOW = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
@@ -40,10 +39,7 @@ def unit(event_id):
 
 @pytest.fixture
 def poisoned(plane):
-    def make(change) -> Path:
-        return replace(plane.path, discovery=Poisoned(plane.database, change))
-
-    return make
+    return lambda change: replace(plane.path, discovery=Poisoned(plane.database, change))
 
 
 class Counting:
