@@ -45,14 +45,13 @@ async def test_each_event_of_a_backlog_is_opened_once_and_all_but_the_first_ones
     assert opened == {_read: [1], _ahead: [2, 3, 4]}
 
 
-async def test_a_fold_takes_of_what_was_opened_what_it_needs_and_reads_the_rest(db, opened):
+async def test_a_fold_takes_of_what_was_opened_what_it_folds_and_reads_the_rest(db, opened):
     await backlog(db, events=5)
-    await fold(db, "acme", PlainProjector(), events_max=2)
 
-    report = await fold(db, "acme", PlainProjector(), events_max=3)
+    reports = [await fold(db, "acme", PlainProjector(), events_max=events_max) for events_max in (2, 1, 3)]
 
-    assert (report.events, report.is_at_head) == (3, True)
-    assert opened == {_read: [1, 2, 5], _ahead: [3, 4]}
+    assert [(report.events, report.claims) for report in reports] == [(2, 2), (1, 1), (2, 2)]
+    assert opened == {_read: [1, 2, 5], _ahead: [3, 4, 4]}
 
 
 @pytest.mark.parametrize("came", ["an erasure", "another fold", "other keys"])
