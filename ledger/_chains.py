@@ -171,6 +171,16 @@ class Chain:
         if bisect_left(self._erased, orders[0]) < bisect_right(self._erased, orders[-1]):
             yield from (self._entries[order] for order in islice(filter(self._is_left, orders), 1))
 
+    def begun(self, after: int, until: int) -> list[Entry]:
+        """Return those that begin after one instant and not after another."""
+        first, end = bisect_right(self._orders, (after, _LAST)), bisect_right(self._orders, (until, _LAST))
+        return [self._entries[order] for order in self._orders[first:end]]
+
+    def next_from(self, at: int) -> Entry | None:
+        """Return the first state that begins at an instant or later."""
+        first = bisect_left(self._orders, (at, (-1, -1)))
+        return self._entries[self._orders[first]] if first < len(self._orders) else None
+
     def after(self, entry: Entry) -> Entry | None:
         """Return the first state after one, be that here or not."""
         at = bisect_right(self._orders, entry.order)

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from contracts.claims import ValidityKind
 from ledger import _mixed as mixed
+from ledger import _windowed as windowed
 from ledger._chains import Chain, Coverage, Pieces
 from ledger._decide import Standing, State, judge, value_of
 from ledger._entries import Entry
@@ -154,7 +155,9 @@ class LiveLine:
             return
         rank, alone = group[0], len(self._ranks) == 1
         boxes = [self._boxes[group]]
-        if self._ranks[rank].is_mixed:
+        if self._ranks[rank].hangs_on_window(self._window_us):
+            yield entry.start, windowed.reach(entry, chain, window_us=self._window_us) if alone else FOREVER
+        elif self._ranks[rank].is_mixed:
             free, own = self._free_and_own(rank)
             yield entry.start, mixed.reach(entry, chain, free, own) if alone else FOREVER
             boxes = [found for (of, _), found in self._boxes.items() if of == rank]
@@ -170,7 +173,8 @@ class LiveLine:
         """Return whether few of a rank's states decide an instant that no interval of theirs covers."""
         if self._has_erased and len(self._ranks) > 1:
             return False
-        return not self._has_foreign_ends and not self._ranks[rank].hangs_on_window(self._window_us)
+        own = self._ranks[rank]
+        return not self._has_foreign_ends and not (own.is_mixed and own.hangs_on_window(self._window_us))
 
     def _free_and_own(self, rank: int) -> tuple[Chain, list[Chain]]:
         chains = self._chains[rank]
@@ -253,6 +257,8 @@ class LiveLine:
         """Return the states of a rank that decide an instant; of `covered` groups an interval covers it."""
         chains = self._chains[rank]
         by_few = self._is_known_by_few(rank)
+        if by_few and not covered and self._ranks[rank].hangs_on_window(self._window_us):
+            return windowed.kernel(chains[_FREE], at, values, window_us=self._window_us)
         if by_few and self._ranks[rank].is_mixed and not covered:
             return mixed.kernel(*self._free_and_own(rank), at, values)
         whole = set(chains) if self._ranks[rank].is_mixed or not by_few else covered

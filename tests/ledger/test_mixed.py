@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import HealthCheck, given, settings
@@ -12,13 +13,17 @@ from ledger import _live
 from ledger._court import court_of
 from ledger._decide import Standing, State, comparable, judge, value_of
 from ledger._entries import Entry
-from ledger._live import timeline
+from ledger._intervals import difference
+from ledger._live import LiveLine, timeline
 from ledger._rivals import Contest, Rivals
 from ledger._timeline import Segment, claims_of_cell, verdicts
 from tests.ledger.random_logs import CONTRACTS, claims_in, instant
 from tests.ledger.test_live import EVERYONE, PEOPLE, SENSORS
 
 BOTH_CLASSES = [("r1", "sensor"), ("r1", "user"), ("ann", "user")]
+MIXED = [[PEOPLE[0], SENSORS[0]], [*PEOPLE, *SENSORS], BOTH_CLASSES, EVERYONE]
+FREE = [[*SENSORS, ("r3", "sensor")], SENSORS]
+"""Who all replace anyone, save within a conflict window."""
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -30,9 +35,9 @@ def said(number: int, actor: tuple[str, str], claim: dict) -> dict:
 
 
 @st.composite
-def mixed_lines(draw: st.DrawFn) -> list[Standing]:
+def mixed_lines(draw: st.DrawFn, *, among: list[list[tuple[str, str]]] = MIXED) -> list[Standing]:
     """A line of states, some intervals and ends among them; some of it erased."""
-    actors = draw(st.sampled_from([[PEOPLE[0], SENSORS[0]], [*PEOPLE, *SENSORS], BOTH_CLASSES, EVERYONE]))
+    actors = draw(st.sampled_from(among))
     odd = draw(st.sampled_from([0, 0, 1, 2]))
     events = []
     for number in range(draw(st.integers(2, 24))):
@@ -53,10 +58,10 @@ def mixed_lines(draw: st.DrawFn) -> list[Standing]:
     return line
 
 
-def judged(line: list[Standing]) -> list[Segment]:
+def judged(line: list[Standing], window_us: int = 0) -> list[Segment]:
     """What all that cover an instant come to, instant by instant."""
     found: list[Segment] = []
-    for from_, to, verdict in verdicts(line, window_us=0):
+    for from_, to, verdict in verdicts(line, window_us=window_us):
         state, claims = verdict.state, claims_of_cell(verdict)
         if state == State.ABSENT:
             continue
@@ -70,6 +75,42 @@ def judged(line: list[Standing]) -> list[Segment]:
 @given(mixed_lines())
 def test_the_few_that_decide_an_instant_come_to_what_all_do(line):
     assert timeline(line, window_us=0) == judged(line)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=120)
+@given(mixed_lines(among=[*FREE, *FREE, EVERYONE]), st.integers(1, 4))
+def test_so_they_do_where_starts_within_a_window_are_not_ordered(line, days):
+    window_us = days * 86_400_000_000
+    assert timeline(line, window_us=window_us) == judged(line, window_us)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=60)
+@given(mixed_lines(among=[*FREE, EVERYONE]), st.integers(0, 4))
+def test_one_more_claim_changes_nothing_but_where_it_is_looked_for(line, days):
+    window_us = days * 86_400_000_000
+    live, known = LiveLine(window_us=window_us, value=None), []
+    for count, standing in enumerate(line, start=1):
+        live.put(standing, is_open=lambda start, end: ((start, end),))
+        for start, end in live.changed():
+            known = [*without(known, start, end), *live.segments(start, end)]
+        assert joined(known) == timeline(line[:count], window_us=window_us)
+
+
+def without(segments: list[Segment], start: int, end: int) -> Iterator[Segment]:
+    for one in segments:
+        for from_, to in difference(((one.start, one.end),), ((start, end),)):
+            yield one._replace(start=from_, end=to)
+
+
+def joined(segments: list[Segment]) -> list[Segment]:
+    found: list[Segment] = []
+    for one in sorted(segments, key=lambda each: each.start):
+        last = found[-1] if found else None
+        if last is not None and (last.end, last.state, last.claims) == (one.start, one.state, one.claims):
+            found[-1] = last._replace(end=one.end)
+        else:
+            found.append(one)
+    return found
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=80)
