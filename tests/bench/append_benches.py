@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import statistics
 import sys
@@ -35,8 +36,10 @@ RUNS: Final = 5
 SHAPES: Final = ((1, 800), (100, 8_000))
 """Events of one append, and of one run."""
 STREAM: Final = b"s" * 32
-HEADER_BYTES, CIPHERTEXT_BYTES, DIGEST_BYTES, KEY_BYTES = 170, 420, 32, 60
+HEADER_BYTES, CIPHERTEXT_BYTES, DIGEST_BYTES, KEY_BYTES = 170, 420, 32, 32
 """As long as those of a reading; what ours writes looks random, so this does too."""
+RUN: Final = 100
+"""So many rows have ids and keys that lie together in the indexes, as ours do."""
 TENANT: Final = "appends"
 OTHERS: Final = ("eventsourcing 9.5", "eventsourcing 9.5 with its function in the server")
 """Its recorder as it comes, and as it is with a function of its own in the server."""
@@ -261,8 +264,13 @@ async def _raw_inserts(
 
 
 def _plain_row(number: int) -> tuple[Sequence[object], Sequence[object]]:
-    key, content, own = (os.urandom(DIGEST_BYTES) for _ in range(3))
-    event_id = f"ev_{key.hex()[:26]}"
+    run = hashlib.sha256(f"run {number // RUN}".encode()).digest()
+    key, content, own = (
+        run[:8] + os.urandom(DIGEST_BYTES - 8),
+        os.urandom(DIGEST_BYTES),
+        os.urandom(DIGEST_BYTES),
+    )
+    event_id = f"ev_{run.hex()[:24]}{number % RUN:02}"
     return (
         ("plain", number, 1, event_id, "observation", STREAM, number, key, key, content,
          os.urandom(HEADER_BYTES), os.urandom(CIPHERTEXT_BYTES), own),
