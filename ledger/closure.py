@@ -42,6 +42,9 @@ CARRYING_MAX: Final = 8
 """Events shown for one value: the first that carries it and the newest; the others repeat them."""
 EXCLUDED_MAX: Final = 8
 """Events shown of what the answer superseded, of what was withdrawn, and of open disputes; the newest."""
+_SPREAD: Final = 20
+"""Of a session's units the second counts 20/21 of its score, the third 20/22: about two thirds and half of the
+worth of the first, since a closure is worth a high power of its score."""
 _REQUIRED_PPM: Final = 1_000_000
 
 # What carries, what it superseded, what has ended, what was withdrawn and by what: one closure holds it.
@@ -263,13 +266,15 @@ def _optional(
 
 
 def _spread(closures: Sequence[Closure], events: dict[str, Event]) -> list[Closure]:
-    """Let a summary cover its sessions: of each the second best unit counts half, the third a third."""
+    """Let a summary cover its sessions: the more units of one come before it, the less a unit counts."""
     told: dict[str, int] = defaultdict(int)
     spread = []
     for closure in sorted(closures, key=lambda closure: (-closure.utility_ppm, closure.closure_id)):
         stream = events[closure.members[0]].draft.stream
         told[stream] += 1
-        spread.append(replace(closure, utility_ppm=closure.utility_ppm // told[stream]))
+        spread.append(
+            replace(closure, utility_ppm=closure.utility_ppm * _SPREAD // (_SPREAD - 1 + told[stream]))
+        )
     return spread
 
 

@@ -2,9 +2,8 @@
 The choice: which closures go into a budget. Whole numbers, no chance, ties by id.
 
 Required closures are one atom: all of them are admitted, or none and the answer abstains. Each
-other closure is worth the third power of its utility for each of its tokens: how likely a line is
-the one looked for falls faster than its score does, and a line twice as long says twice as much, so
-that its length alone neither lets it in nor keeps it out.
+other closure is worth the eighth power of its utility: how likely a line is the one looked for falls
+much faster than its score does. Its length makes it no likelier, and takes room.
 
 They are taken by worth per new token, members already shown costing nothing, and the result is
 compared with the plain order by worth, so that one large and useful closure is not lost to many small
@@ -22,8 +21,8 @@ from typing import Final
 
 from contracts.contexts import Closure
 
-_FALLOFF: Final = 3
-"""Power of a utility that a token is worth: of two to four all do alike, and one is too flat."""
+_FALLOFF: Final = 8
+"""Power of a utility that a closure is worth: of six to twelve all do alike, and four is too flat."""
 _SCALE: Final = 1 << 40
 """Worth per token is compared as a whole number: this many parts, rounded down."""
 
@@ -68,7 +67,7 @@ def choose(
     whole.put(needed)
     if whole.tokens < 0 or whole.bytes_ < 0:
         required, needed = [], set()
-    items = _items([closure for closure in ordered if not closure.required], sizes)
+    items = _items([closure for closure in ordered if not closure.required])
     bags = []
     for fill in (_by_density, _by_worth):
         bag = _Bag(sizes, budget_tokens, budget_bytes)
@@ -84,9 +83,9 @@ def choose(
     )
 
 
-def worth(closure: Closure, sizes: Mapping[str, Size]) -> int:
+def worth(closure: Closure) -> int:
     """Return what it is worth to show a closure."""
-    return int(closure.utility_ppm**_FALLOFF * sum(sizes[member].tokens for member in set(closure.members)))
+    return int(closure.utility_ppm**_FALLOFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +98,9 @@ class _Item:
     within: list[_Item]
 
 
-def _items(closures: Sequence[Closure], sizes: Mapping[str, Size]) -> list[_Item]:
+def _items(closures: Sequence[Closure]) -> list[_Item]:
     items = [
-        _Item(closure.closure_id, tuple(dict.fromkeys(closure.members)), worth(closure, sizes), [])
+        _Item(closure.closure_id, tuple(dict.fromkeys(closure.members)), worth(closure), [])
         for closure in closures
     ]
     holders = _holders(items)

@@ -46,9 +46,9 @@ def exact(closures: Sequence[Closure], sizes: dict[str, Size], budget_tokens: in
         np.concatenate([values, [float(sizes[member].tokens) for member in members]]),
         (np.concatenate([rows, room]), np.concatenate([columns, count + np.arange(len(members))])),
     ))  # fmt: skip
-    scale = 1e6 / max(worth(one, sizes) for one in closures)
+    scale = 1e6 / max(worth(one) for one in closures)
     found = milp(
-        np.array([-worth(one, sizes) * scale for one in closures] + [0.0] * len(members)),
+        np.array([-worth(one) * scale for one in closures] + [0.0] * len(members)),
         constraints=LinearConstraint(matrix, -np.inf, np.array([0.0] * len(pairs) + [float(budget_tokens)])),
         integrality=np.array([1] * count + [0] * len(members)),
         bounds=Bounds(0, 1),
@@ -104,7 +104,7 @@ def gaps_of(name: str, instances: Sequence[Instance]) -> Row:
     gaps = []
     for closures, sizes, budget in instances:
         admitted = set(choose(closures, sizes, budget_tokens=budget).admitted)
-        reached = sum(worth(one, sizes) for one in closures if one.closure_id in admitted)
+        reached = sum(worth(one) for one in closures if one.closure_id in admitted)
         gaps.append(max(0.0, 100 * (1 - reached / exact(closures, sizes, budget))))
     size, note = max(len(one[0]) for one in instances), f"gap; worst {max(gaps):.2f} %"
     return Row(bench=name, size=size, n=len(gaps), unit="%", value=statistics.median(gaps), p95=_p95(gaps),

@@ -138,7 +138,7 @@ async def test_a_set_is_closed_over_what_ended_single_members(db, say):
 async def test_a_summary_prefers_the_first_of_each_session_to_the_second_of_one(db, say):
     first, second = [await say("ann", text=f"Part {n}.", kind="turn", stream="one") for n in range(2)]
     other = await say("ann", text="Another day.", kind="turn", stream="two")
-    units = [unit(first, score=900_000), unit(second, score=800_000), unit(other, score=500_000)]
+    units = [unit(first, score=900_000), unit(second, score=800_000), unit(other, score=780_000)]
 
     plain = await closures(db, *units, answer=())
     spread = await closures(db, *units, answer=(), plan=replace(PLAN, operation=Operation.SUMMARY))

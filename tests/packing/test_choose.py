@@ -124,8 +124,8 @@ def test_a_shared_member_makes_its_other_closures_cheaper():
 
 def test_one_large_closure_is_not_lost_to_a_small_one_whose_tokens_are_worth_more():
     closures = [
-        Closure(closure_id="large", members=("event-0",), utility_ppm=800_000, required=False),
-        Closure(closure_id="small", members=("event-1",), utility_ppm=900_000, required=False),
+        Closure(closure_id="large", members=("event-0",), utility_ppm=900_000, required=False),
+        Closure(closure_id="small", members=("event-1",), utility_ppm=800_000, required=False),
     ]
 
     choice = choose(closures, tokens_each(event_0=100, event_1=4), budget_tokens=100)
@@ -137,7 +137,7 @@ def test_a_closure_counts_for_those_that_it_brings_along():
     closures = [
         Closure(closure_id="both", members=("event-0", "event-1"), utility_ppm=540_000, required=False),
         Closure(closure_id="first", members=("event-0",), utility_ppm=500_000, required=False),
-        Closure(closure_id="other", members=("event-2",), utility_ppm=600_000, required=False),
+        Closure(closure_id="other", members=("event-2",), utility_ppm=550_000, required=False),
     ]
 
     choice = choose(closures, tokens_each(event_0=50, event_1=50, event_2=90), budget_tokens=100)
@@ -207,14 +207,14 @@ def test_the_choice_is_within_a_hundredth_of_what_an_exact_solver_found(budget_t
 
 def gap(closures, size, budget_tokens, *, best):
     admitted = set(choose(closures, size, budget_tokens=budget_tokens).admitted)
-    reached = sum(worth(each, size) for each in closures if each.closure_id in admitted)
+    reached = sum(worth(each) for each in closures if each.closure_id in admitted)
     # A solver works to some precision; what is better than its best is no gap.
     return max(0.0, 1 - reached / best) if best else 0.0
 
 
 def best_subset(closures, size, budget_tokens):
     return max(
-        sum(worth(each, size) for each in subset)
+        sum(worth(each) for each in subset)
         for count in range(len(closures) + 1)
         for subset in itertools.combinations(closures, count)
         if sum(size[member].tokens for member in {m for each in subset for m in each.members})
