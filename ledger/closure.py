@@ -43,8 +43,8 @@ CARRYING_MAX: Final = 8
 EXCLUDED_MAX: Final = 8
 """Events shown of what the answer superseded, of what was withdrawn, and of open disputes; the newest."""
 _SPREAD: Final = 20
-"""Of a session's units the second counts 20/21 of its score, the third 20/22: about two thirds and half of the
-worth of the first, since a closure is worth a high power of its score."""
+"""Of a session's units the second counts 20/21 of its score, the third 20/22: about two thirds and half
+of its worth, since a closure is worth a high power of its score."""
 _REQUIRED_PPM: Final = 1_000_000
 
 # What carries, what it superseded, what has ended, what was withdrawn and by what: one closure holds it.
