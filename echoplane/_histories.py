@@ -15,7 +15,7 @@ from contracts.resolutions import KeyResolution, Missing, ResolvedSet
 from contracts.times import ValidAt
 from contracts.views import View
 from ledger.log import TenantKeys
-from ledger.resolve import EVERYTHING, Window, as_certain, history, occurrences, resolve
+from ledger.resolve import EVERYTHING, Window, as_certain, erased_from, history, occurrences, resolve
 from realize import OCCURRED, THROUGH_TIME, Found, Subject, Task
 
 _INSTANT: Final = timedelta(microseconds=1)
@@ -82,6 +82,9 @@ async def found_for(
                     rectangles=known.rectangles,
                     whole=not known.truncated and isinstance(names.resolution, Missing),
                 ),
+                erased_from=await erased_from(conn, keys, view, subject.entity, subject.relation)
+                if task.form in THROUGH_TIME
+                else None,
             )
         )
     return tuple(found)

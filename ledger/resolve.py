@@ -55,6 +55,7 @@ __all__ = [
     "as_certain",
     "claimed_on",
     "diff",
+    "erased_from",
     "first_users",
     "history",
     "join",
@@ -170,6 +171,24 @@ async def occurrences(
     """
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
     return await occurred(reader, (entity, relation), start=start, end=end)
+
+
+async def erased_from(
+    conn: AsyncConnection, keys: TenantKeys, view: View, entity: str, relation: str
+) -> int | None:
+    """
+    Return the first commit in which something was said on a key that was erased since; None if nothing was.
+
+    Of a subject that was erased with all about it nothing is left, and nothing is known of that here.
+
+    Raises:
+        IntegrityFault: What is left of it is not what was written.
+    """
+    graves = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut).graves
+    if not await graves.are_there():
+        return None
+    stones = [*await graves.on_keys([(entity, relation)]), *await graves.reaching([(entity, relation)])]
+    return min((stone.commit for stone in stones), default=None)
 
 
 async def members_of(conn: AsyncConnection, keys: TenantKeys, view: View, entity: str) -> tuple[str, ...]:

@@ -26,11 +26,16 @@ from realize._task import OCCURRED, THROUGH_TIME, Bounds, Subject, Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the ledger has of one subject: its answer at the view, and what was known of it when."""
+    """
+    What the ledger has of one subject: its answer at the view, and what was known of it when.
+
+    `erased_from` is the first commit in which something was said of it that was erased since.
+    """
 
     subject: Subject
     resolution: KeyResolution
     history: KeyHistory
+    erased_from: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

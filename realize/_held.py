@@ -57,8 +57,7 @@ def first_told(task: Task, found: Sequence[Found]) -> Derivation:
     if first is None or not now or first.known_from < min(piece.known_from for piece in now):
         # It was so before, ended, and is so again: which of the two is meant cannot be told.
         raise unclear("several_times")
-    erased = [piece for piece in one.history.rectangles if piece.state == "erased"]
-    if any(piece.known_from <= first.known_from for piece in erased):
+    if one.erased_from is not None and one.erased_from <= first.known_from:
         # What was told before may have been the same.
         raise missing("erased")
     return Derived(value=format_instant(first.known_from_at), groups=(first.claims,))

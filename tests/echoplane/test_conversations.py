@@ -152,6 +152,21 @@ async def test_first_told_is_of_the_record_s_own_clock(plane, remember, turn):
     assert (after.status, after.value) == ("insufficient_evidence", None)
 
 
+async def test_nor_is_it_where_what_was_told_first_was_erased_before_anything_else_was_said(
+    plane, remember, turn
+):
+    ghent = claim("Ann", "lives_in", "Ghent", valid={"since": "2024-01-01T00:00:00Z"})
+    (first,) = await remember("home", turn("Ghent.", at="2024-01-01T00:00:00Z", claims=[ghent]))
+    erased = ErasureRequest(subject=None, event_ids=first.event_ids)
+    await erase(plane.database, "home", RuleProjector(), erased, grant=LOCAL_GRANT)
+    await remember("home", turn("Still Ghent.", at="2025-01-01T00:00:00Z", claims=[ghent]))
+
+    question = replace(ASKED, text="When did you first hear that Ann lives in Ghent?")
+    answer = (await plane.path.ask("home", question, AT, wait_ms=0)).answer
+
+    assert (answer.status, answer.reason) == ("insufficient_evidence", "erased")
+
+
 async def test_first_told_is_the_first_also_of_what_was_told_otherwise_in_between(plane, remember, turn):
     receipts = await remember(
         "home",

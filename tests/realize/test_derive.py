@@ -63,6 +63,7 @@ def found(pieces=None, *, resolution=None, entity="Ann", whole=True, cardinality
             entity=entity, relation="lives_in", contract=answer.contract,
             start=PERIOD.start, end=PERIOD.end, rectangles=pieces, whole=whole,
         ),
+        erased_from=None,
     )  # fmt: skip
 
 
