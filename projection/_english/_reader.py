@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
+from contracts.lexicon import CARDINALITY_OF
+from contracts.relations import Cardinality
 from projection._english._adjuncts import skip_leading
 from projection._english._clauses import Clause, is_bare, split_clauses
 from projection._english._dates import Dated
@@ -98,12 +100,15 @@ def _once(findings: list[Finding]) -> list[Finding]:
     """
     Drop a finding that the same text states twice.
 
-    What is said again after something else of the same subject is news: she is back, or the mug is.
+    What is said again after something else of the same subject is news: she is back, or the mug is. Of
+    what has many values at once only its end is something else: coffee takes nothing from tea.
     """
-    said: dict[tuple[str, str], list[Finding]] = {}
+    said: dict[tuple[str, str, str | None], list[Finding]] = {}
     kept = []
     for finding in findings:
-        since = said.setdefault((finding.entity, finding.relation), [])
+        is_many = CARDINALITY_OF.get(finding.relation) == Cardinality.MANY
+        about = finding.value if is_many else None
+        since = said.setdefault((finding.entity, finding.relation, about), [])
         if any(_says_the_same(finding, other) for other in since):
             continue
         if any(other.value != finding.value or other.stance != finding.stance for other in since):

@@ -222,6 +222,8 @@ def test_a_plan_leaves_what_is_said_beside_it():
         ("I live in Rome. I work at Acme. I live in Rome.", ["Rome", "Acme"]),
         ("I live in Rome. I live in Oslo. I live in Rome.", ["Rome", "Oslo", "Rome"]),
         ("I lived in Rome from 2010 to 2012. I lived in Rome from 2014 to 2016.", ["Rome", "Rome"]),
+        ("I speak French. I speak Dutch. I speak French.", ["French", "Dutch"]),
+        ("I own a car. I sold the car. I own a car.", ["car", "car", "car"]),
     ],
 )
 def test_a_text_says_once_what_it_says_twice_but_what_it_comes_back_to_again(text, values):
