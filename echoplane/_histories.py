@@ -52,10 +52,8 @@ async def found_for(
         else:
             at = replace(view, valid_at=ValidAt(start))
             resolution = await resolve(conn, keys, at, subject.entity, subject.relation)
-        window = _window(task, start, end)
         if task.form in OCCURRED:
-            happened = await _happened(conn, keys, view, subject)
-            resolution = replace(resolution, resolution=happened)
+            resolution = replace(resolution, resolution=await _happened(conn, keys, view, subject))
         else:
             resolution = await as_certain(conn, keys, resolution, until=end)
         # Who is one with whom holds for all valid time.
@@ -67,7 +65,7 @@ async def found_for(
             subject.relation,
             epoch=view.epoch,
             cut=view.cut,
-            window=window,
+            window=_window(task, start, end),
         )
         found.append(
             Found(
