@@ -50,6 +50,8 @@ assert 2 * limits.ERASURES_AT_ONCE <= POOL_CONNECTIONS // 2
 
 # Flushing the commit of a NOTIFY would buy nothing: the relay's role writes no row.
 _UNFLUSHED: Final = "-c synchronous_commit=off"
+# What a statement is expected to cost hangs on presumed sizes, and to compile one takes longer than any runs.
+_UNCOMPILED: Final = "-c jit=off"
 _SET_TENANT: Final = sa.text("SELECT set_config('echoplane.tenant', :tenant, true)")
 
 
@@ -229,7 +231,8 @@ def _connecting(name: str, *, more: str = "") -> dict[str, Any]:
     """Return what a connection is opened with beside its URL."""
     options = (
         f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS} "
-        f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c TimeZone=UTC {more}"
+        f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c TimeZone=UTC "
+        f"{_UNCOMPILED} {more}"
     )
     return {"options": options, "application_name": name, "connect_timeout": CONNECT_SECONDS}
 
