@@ -78,6 +78,8 @@ class TenantIndex:
         self._stream = Column(np.int32)
         self._assistant = Column(np.bool_)
         self._marks = Column(np.uint8)
+        self._told_rows = Column(np.int32)
+        self._told = Column(np.int64, width=2)
         self._embedded = Column(np.bool_)
         self._first_missing = 0
 
@@ -120,7 +122,7 @@ class TenantIndex:
         self.row_of[unit.unit_id] = row
         self._commits.append(unit.commit)
         self._positions.append(unit.position)
-        self._observed.append((unit.observed - _EPOCH) // _MICROSECOND)
+        self._observed.append(instant_us(unit.observed))
         self._words.append(unit.words_count)
         if unit.actor_id not in self.actors:
             self._speakers.setdefault(words(unit.actor_id), len(self.actors))
@@ -128,6 +130,9 @@ class TenantIndex:
         self._stream.append(self._streams.setdefault(unit.stream, len(self._streams)))
         self._assistant.append(unit.actor_class == ASSISTANT)
         self._marks.append(unit.marks)
+        for start, end in unit.told:
+            self._told_rows.append(row)
+            self._told.append((instant_us(start), instant_us(end)))
         self._actors_seen.append(len(self.actors))
         if unit.actor_class == ASSISTANT and self._first_assistant is None:
             self._first_assistant = row
@@ -210,6 +215,12 @@ class TenantIndex:
     def marks(self, count: int) -> npt.NDArray[Any]:
         """The marks of each row's text."""
         return self._marks.view(count)
+
+    def told(self, count: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Times that texts of the first rows name: the row of each, ascending, and its start and end."""
+        rows = self._told_rows.view(len(self._told_rows))
+        known = int(np.searchsorted(rows, count))
+        return rows[:known], self._told.view(known)
 
     def embedded(self, count: int) -> npt.NDArray[Any]:
         """Whether each row has its vector."""

@@ -75,6 +75,12 @@ class Selection:
         """The marks of each row's text."""
         return np.asarray(self._index.marks(self._count)[self._rows[:count]])
 
+    def told(self, count: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Times that texts of the rows name: the row of each, ascending, and its start and end."""
+        rows, bounds = self._index.told(self._count)
+        here = np.isin(rows, self._rows[:count])
+        return np.searchsorted(self._rows[:count], rows[here]), bounds[here]
+
     def embedded(self, count: int) -> npt.NDArray[Any]:
         """Whether each row has its vector."""
         return np.asarray(self._index.embedded(self._count)[self._rows[:count]])

@@ -29,6 +29,8 @@ NEAR: Final = 1.0
 TWO_AWAY: Final = 0.5
 SESSION_MEANING: Final = 0.6
 """Share of meaning in what a stream has to offer; the rest is what its best turn scores."""
+TOLD_TIME: Final = 0.5
+"""What a time that a text tells of is worth, next to the one at which it was said."""
 HOP_FROM: Final = 5
 """Units that a second hop starts from."""
 HOP_OVER: Final = 1_000
@@ -37,6 +39,9 @@ SURFACE_MARKS: Final = {"date": Mark.TIME, "number": Mark.NUMBER}
 """What a text has in it that answers in the form asked for."""
 SHORT_TURN_WORDS: Final = 60
 """Median words of a turn at which a window helps half as much: one that long speaks for itself."""
+
+_EVER: Final = 2**62
+"""Further than any time from 1970, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +94,23 @@ def state(index: Searched, events: Mapping[str, float], count: int) -> Signal:
 
 
 def time(index: Searched, times: tuple[TimeExpression, ...], count: int) -> Signal:
-    """Return 1 where a unit was observed within a time that the question names."""
+    """
+    Return 1 where a unit was observed within a time that the question names.
+
+    Less where its text tells of a time that lies in it ("last week", told in the week after).
+    """
     scores = np.zeros(count)
-    observed = index.observed(count)
-    for expression in times:
-        if expression.start is None and expression.end is None:
-            continue
-        inside = np.ones(count, dtype=np.bool_)
-        if expression.start is not None:
-            inside &= observed >= instant_us(expression.start)
-        if expression.end is not None:
-            inside &= observed < instant_us(expression.end)
-        scores[inside] = 1.0
+    named = [asked for asked in times if asked.start is not None or asked.end is not None]
+    if not named:
+        return Signal(scores, 0, ranks=False)
+    observed, (rows, told) = index.observed(count), index.told(count)
+    for asked in named:
+        start = instant_us(asked.start) if asked.start is not None else -_EVER
+        end = instant_us(asked.end) if asked.end is not None else _EVER
+        scores[(observed >= start) & (observed < end)] = 1.0
+        shared = np.minimum(told[:, 1], end) - np.maximum(told[:, 0], start)
+        inside = np.maximum(shared, 0) / (told[:, 1] - told[:, 0])
+        np.maximum.at(scores, rows, TOLD_TIME * inside)
     return Signal(scores, int(np.count_nonzero(scores)), ranks=False)
 
 

@@ -1,4 +1,4 @@
-"""Time expressions of a question: absolute ones, and those relative to the time it is asked for."""
+"""Time expressions of a question or a turn: absolute ones, and those relative to when it was said."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from contracts.proposals import TimeExpression
 
 TIMES_MAX: Final = 8
-"""Time expressions read from one question."""
+"""Time expressions read from one text."""
 
 _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june",
@@ -45,10 +45,10 @@ class _Rule:
 
 def find_times(text: str, *, valid_at: datetime | None) -> tuple[TimeExpression, ...]:
     """
-    Return the time expressions of a question, in order, none inside another.
+    Return the time expressions of a text, in order, none inside another.
 
     Args:
-        text: The question as it was put.
+        text: A question as it was put, or what was said.
         valid_at: What "now" is for relative ones (UTC); None leaves their bounds open.
 
     An expression whose bounds cannot be told ("before the trip") keeps its words, with both None.
@@ -60,11 +60,6 @@ def find_times(text: str, *, valid_at: datetime | None) -> tuple[TimeExpression,
                 bounds = _safely(rule, match, valid_at)
                 found.append((match.start(), match.end(), _expression(text, match, bounds)))
     return tuple(expression for _, _, expression in sorted(found, key=lambda item: item[0])[:TIMES_MAX])
-
-
-def names_time(text: str) -> bool:
-    """Say whether a text names a time."""
-    return any(rule.pattern.search(text) for rule in _RULES)
 
 
 def _safely(rule: _Rule, match: re.Match[str], valid_at: datetime | None) -> Bounds | None:

@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from contracts.events import COMMAND_KINDS, ClaimDraft, Event, EventDraft, Stance, TargetDraft
 from discovery._text import terms, words
-from discovery._times import names_time
+from discovery._times import find_times
 
 RENDERED_CHARACTERS_MAX: Final = 2_000
 """Characters of rendered claims in a unit: enough for dozens of claims, bounded for hundreds."""
 MARKED_CHARACTERS_MAX: Final = 1_000
-"""Characters of a text that are looked through for its marks: only those of short turns are used."""
+"""Characters of a text that are looked through for times and numbers: few of a long one are its own."""
 
 _DIGIT: Final = re.compile(r"\d")
 _QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f", "\u037e")
@@ -45,6 +45,7 @@ class Unit:
 
     `terms` are what it is found under, with the names of who speaks and what it is about;
     `dense_text` is what is embedded. `observed` is when it was observed, else recorded (UTC).
+    `told` are the times `[start, end)` that its text names, as they were meant when it was observed.
     """
 
     unit_id: str
@@ -57,6 +58,7 @@ class Unit:
     terms: tuple[str, ...]
     words_count: int
     marks: Mark
+    told: tuple[tuple[datetime, datetime], ...]
     dense_text: str
 
 
@@ -71,6 +73,8 @@ def unit_of(event: Event) -> Unit | None:
     # What the text itself does not say: structured claims, subjects ("she" is Ann), and the speaker.
     more = [term for part in (rendered, *draft.subjects) for term in terms(part)]
     missing = dict.fromkeys(term for term in more if term not in set(found))
+    observed = event.observed.first if event.observed is not None else event.recorded_at
+    times = find_times(text[:MARKED_CHARACTERS_MAX], valid_at=observed)
     return Unit(
         unit_id=event.event_id,
         position=event.position,
@@ -78,21 +82,21 @@ def unit_of(event: Event) -> Unit | None:
         stream=draft.stream,
         actor_id=draft.actor.id,
         actor_class=draft.actor.class_,
-        observed=event.observed.first if event.observed is not None else event.recorded_at,
+        observed=observed,
         terms=(*terms(draft.actor.id), *found, *missing),
         words_count=len(words(text)),
-        marks=marks_of(text),
+        marks=_marks(text, names_time=bool(times)),
+        told=tuple((time.start, time.end) for time in times if time.start and time.end),
         dense_text=text,
     )
 
 
-def marks_of(text: str) -> Mark:
+def _marks(text: str, *, names_time: bool) -> Mark:
     """Return what a text has in it; of a long one, of how it begins and ends."""
-    looked_at = text[:MARKED_CHARACTERS_MAX]
     marks = Mark.ASKS if text.rstrip().endswith(_QUESTION_MARKS) else Mark(0)
-    if names_time(looked_at):
+    if names_time:
         marks |= Mark.TIME
-    return marks | Mark.NUMBER if _DIGIT.search(looked_at) else marks
+    return marks | Mark.NUMBER if _DIGIT.search(text[:MARKED_CHARACTERS_MAX]) else marks
 
 
 def render_claims(draft: EventDraft) -> str:

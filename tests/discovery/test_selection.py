@@ -106,6 +106,26 @@ def test_a_route_of_words_alone_ranks_a_large_tenant_as_the_whole(whole, large):
     assert ranks(large) == ranks(whole)
 
 
+def test_times_that_turns_tell_of_are_those_of_the_rows_that_are_looked_at():
+    index = TenantIndex(dimensions=DIMENSIONS)
+    texts = (
+        "It rained.",
+        "It rained on 2024-05-01.",
+        "It rained on 2024-05-02.",
+        "From 2024-05-03 to 2024-05-04.",
+    )
+    for position, text in enumerate(texts, 1):
+        index.add(event(turn(text), position))
+    rows, told = index.told(4)
+
+    selected, bounds = _selection.Selection(index, np.array([0, 1, 3]), count=4, near=None).told(3)
+
+    assert rows.tolist() == [1, 2, 3, 3]
+    assert selected.tolist() == [1, 2, 2]
+    assert bounds.tolist() == told[[0, 2, 3]].tolist()
+    assert index.told(2)[0].tolist() == [1]
+
+
 def codes_of(vectors) -> Codes:
     codes = Codes(DIMENSIONS)
     for _ in vectors:

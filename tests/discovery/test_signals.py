@@ -79,6 +79,19 @@ def test_a_time_in_the_question_lifts_what_was_observed_then():
     assert found(ask(index, "Whom did we meet in 2025? Who met?"))[0] == "ev0002"
 
 
+def test_a_time_that_a_turn_tells_of_lifts_it_less_than_being_said_then():
+    index = index_of(
+        [
+            turn("We hiked yesterday.", stream=day, observed_at=f"2024-05-{day}T08:00:00Z")
+            for day in ("04", "03", "02")
+        ]
+    )
+    question = "Who hiked on 2 May 2024?"
+
+    assert found(ask(index, question, dense=False)) == ["ev0003", "ev0002", "ev0001"]
+    assert found(ask(index, question, dense=False, without=["time"])) == ["ev0001", "ev0002", "ev0003"]
+
+
 def test_the_name_of_a_speaker_is_cut_from_what_is_embedded_and_others_stay():
     index = index_of(TALK)
 
