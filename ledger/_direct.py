@@ -45,6 +45,12 @@ class Connection(psycopg.AsyncConnection[Any]):
         super().__init__(*of, **more)
         self.held = _Held(self)
 
+    def _deallocate(self, name: bytes | None) -> PQGen[None]:
+        # After a rollback the driver gives up all that the server has made ready, ours too.
+        if name is None:
+            self.held.forget()
+        yield from super()._deallocate(name)
+
     async def wait(
         self,
         gen: PQGen[Given],
@@ -153,6 +159,10 @@ class _Held:
         self._given: Transforming = Transformer(driver)
         self._named = 0
         self._plans: dict[tuple[str, tuple[int, ...]], _Plan] = {}
+
+    def forget(self) -> None:
+        """Know no more what was made ready: the server does not have it any more."""
+        self._plans.clear()
 
     async def rows(self, statement: str, parameters: Mapping[str, object]) -> Sequence[Any]:
         """Return what `fetched` does, without a cursor for each: it takes as long as the call."""

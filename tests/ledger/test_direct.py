@@ -166,6 +166,16 @@ async def test_rows_come_one_by_one_and_whoever_stops_leaves_the_connection_fit_
     assert (first, every) == ([(1,), (2,)], [(1,), (2,), (3,)])
 
 
+async def test_what_the_driver_gives_up_after_a_rollback_is_made_ready_again(database):
+    async with await Connection.connect(database.plane.replace("+psycopg", "")) as made:
+        for _ in range(2):
+            await made.execute("SELECT 1", prepare=True)
+            found = [row async for row in made.held.streamed("SELECT 2", {})]
+            await made.rollback()
+
+    assert found == [(2,)]
+
+
 async def test_what_fails_after_some_rows_says_so_and_leaves_the_connection_fit_for_others(made):
     coming = made.held.streamed("SELECT 6 / (3 - n) FROM generate_series(1, 9) AS n", {})
 
