@@ -86,7 +86,7 @@ class Line:
         """Make the open cells within `[start, end)` equal to the segments, from this commit on."""
         assert self.knows(start, end)
         self.blank = False
-        if self._follow(segments, commit):
+        if self._follow(start, segments, commit):
             return
         old = self._touching(start, end)
         outer = [one._replace(end=start) for one in old if one.start < start < one.end]
@@ -107,10 +107,14 @@ class Line:
             if one not in self.cells:
                 self._open(one, commit)
 
-    def _follow(self, segments: Sequence[Segment], commit: int) -> bool:
+    def _follow(self, start: int, segments: Sequence[Segment], commit: int) -> bool:
         """Let what begins within the last segment, and never ends, take its place, as most does."""
-        last, new = self.last, segments[0]
-        if last is None or len(segments) > 1 or not last.start < new.start < last.end == new.end == FOREVER:
+        last = self.last
+        if last is None or len(segments) != 1 or segments[0].start != start:
+            # Nothing is left there, or nothing before what is.
+            return False
+        (new,) = segments
+        if not last.start < start < last.end == new.end == FOREVER:
             return False
         if (last.state, last.claims) == (new.state, new.claims):
             return False

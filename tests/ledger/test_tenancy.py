@@ -252,6 +252,7 @@ REWRITES = [
     "UPDATE event SET kind = 'claim'",
     "DELETE FROM event",
     "DELETE FROM event_key",
+    "INSERT INTO event_key SELECT tenant, 'ev_none', 'k' FROM tenant",
     "UPDATE commit SET hash = ''",
     "UPDATE head SET commit = 0",
     "UPDATE claim SET entity = 'bob'",
