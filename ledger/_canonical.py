@@ -21,7 +21,7 @@ _TAG: Final = "$int"
 _ENCODE: Final = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False
 ).encode
-_DECODE: Final = json.JSONDecoder().raw_decode
+_DECODE: Final = json.JSONDecoder().decode
 # A tag, an escaped key, or a number of which it must be asked whether it was a float's. Within
 # text it may mean nothing: then the bytes are only read more slowly.
 _TAGGING: Final = b"$"
@@ -47,7 +47,7 @@ def canonical(value: object) -> bytes:
 
 def parse(data: bytes) -> Any:  # noqa: ANN401 - the caller knows what it stored
     """
-    Return the value that `canonical` made the bytes of.
+    Return the value that `canonical` made the bytes of; a line of a file may end with its line end.
 
     Raises:
         IntegrityFault: They are not such bytes.
@@ -58,15 +58,9 @@ def parse(data: bytes) -> Any:  # noqa: ANN401 - the caller knows what it stored
         # Looked for in bytes: a regular expression takes longer than all of the reading.
         if _TAGGING in data or _LONG_NUMBER in data.translate(_DIGITS_ALIKE):
             return _untagged(json.loads(text, parse_int=_number))
-        return _only(*_DECODE(text), text)
+        return _DECODE(text)
     except (ValueError, KeyError, RecursionError) as error:
         raise IntegrityFault(what="stored JSON cannot be read") from error
-
-
-def _only(value: Any, end: int, text: str) -> Any:  # noqa: ANN401 — see `parse`
-    if end < len(text):
-        raise ValueError("more than one value")
-    return value
 
 
 def _number(digits: str) -> int | float:
