@@ -76,7 +76,7 @@ CARDINALITY_OF: Final = {words.relation: words.cardinality for words in RELATION
 """Cardinality of the listed relations until a tenant registers its own contract; `one` for the rest."""
 
 _OF_BIRTH: Final = (
-    "birth_date", "birth_day", "birthdate", "born", "born_on", "date_born", "date_of_birth", "day_of_birth",
+    "birth_date", "birth_day", "birthdate", "born_on", "date_born", "date_of_birth", "day_of_birth",
     "dob", "was_born_on",
 )  # fmt: skip
 ALSO_CALLED: Final = dict.fromkeys(_OF_BIRTH, "birthday")

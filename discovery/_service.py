@@ -276,7 +276,7 @@ async def serve(
                 group.create_task(watch(db, keeper.wake, hint=hint, owns=owns)),
             ]
             if redis_url is not None:
-                tasks.append(group.create_task(listen(redis_url, hint=hint, stop=stop)))
+                tasks.append(group.create_task(listen(redis_url, hint=hint, stop=stop, shard=shard)))
             try:
                 await stop.wait()
             finally:

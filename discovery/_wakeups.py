@@ -23,6 +23,7 @@ from ledger import log
 
 STREAM: Final = "echoplane:commits"
 GROUP: Final = "discovery"
+"""Groups are named by it and by the number of a process: each hears all, for any tenant may be its own."""
 BLOCK_MS: Final = 8_000
 READ_MAX: Final = 1_000
 LOOK_SECONDS: Final = 10.0
@@ -86,13 +87,14 @@ async def watch(
         hint.clear()
 
 
-async def listen(redis_url: str, *, hint: asyncio.Event, stop: asyncio.Event) -> None:
+async def listen(redis_url: str, *, hint: asyncio.Event, stop: asyncio.Event, shard: int = 0) -> None:
     """
     Set `hint` whenever something is said on the stream, and while nothing can be heard of it.
 
     Args:
         redis_url: Where the stream is.
         hint: Set when something is said, or may have been.
+        shard: The number of this process among those that share the tenants.
         stop: Set to end, beside a cancellation: before Python 3.12 `asyncio.wait_for`, which redis-py
             waits with, can lose one. Seen within `BLOCK_MS`.
     """
@@ -102,15 +104,15 @@ async def listen(redis_url: str, *, hint: asyncio.Event, stop: asyncio.Event) ->
         socket_connect_timeout=_SOCKET_SECONDS,
         health_check_interval=15,
     )
-    down = False
+    down, group = False, group_of(shard)
     try:
         while not stop.is_set():
             try:
-                await _make_group(client)
+                await _make_group(client, group)
                 while not stop.is_set():
                     # Not kept for acknowledgement: a hint that is lost is made up for by the next look.
                     said: Any = await client.xreadgroup(
-                        GROUP, GROUP, {STREAM: ">"}, count=READ_MAX, block=BLOCK_MS, noack=True
+                        group, group, {STREAM: ">"}, count=READ_MAX, block=BLOCK_MS, noack=True
                     )
                     down = False
                     if said:
@@ -126,10 +128,15 @@ async def listen(redis_url: str, *, hint: asyncio.Event, stop: asyncio.Event) ->
         await client.aclose()
 
 
-async def _make_group(client: Redis) -> None:
+def group_of(shard: int) -> str:
+    """Return the group of a process, by its number."""
+    return f"{GROUP}-{shard}"
+
+
+async def _make_group(client: Redis, group: str) -> None:
     try:
         # From the start of the stream: one made at its end would miss what came just before.
-        await client.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
+        await client.xgroup_create(STREAM, group, id="0", mkstream=True)
     except ResponseError as error:
         if not str(error).startswith("BUSYGROUP"):
             raise

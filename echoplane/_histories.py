@@ -81,7 +81,7 @@ async def found_for(
                     whole=not known.truncated and isinstance(names.resolution, Missing),
                 ),
                 erased_from=await erased_from(conn, keys, view, subject.entity, subject.relation)
-                if task.form in THROUGH_TIME
+                if task.form in THROUGH_TIME | OCCURRED
                 else None,
             )
         )

@@ -20,6 +20,8 @@ from ledger._keys import TenantKeys
 
 OPENED_BYTES: Final = 16_384
 """Encrypted bytes that are opened before whoever waits for the server has its turn."""
+KEPT_SECONDS: Final = 5.0
+"""What was opened and not folded is forgotten after so long: it may be erased meanwhile, unseen from here."""
 
 
 @record
@@ -56,6 +58,11 @@ class Ahead:
             opening.end()
         if opened is not None:
             self._opened = opened
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, opened)
+
+    def _forget(self, opened: tuple[Place, list[Event | ErasedEvent]]) -> None:
+        if self._opened is opened:
+            self._opened = None
 
 
 class Opening:

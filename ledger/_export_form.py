@@ -29,7 +29,7 @@ from ledger._canonical import canonical, parse
 from ledger._keys import TenantKeys
 from ledger._metadata import metadata
 
-FORMAT: Final = "echoplane tenant 1"
+FORMAT: Final = "echoplane tenant 2"
 MANIFEST: Final = "manifest.json"
 _MANIFEST_BYTES_MAX: Final = 1_048_576
 

@@ -116,6 +116,9 @@ def _happened_on(found: Found) -> list[_Happened]:
     """Return all that happened, or all of it that happened within the time that is named."""
     if found.resolution.contract.cardinality != Cardinality.OCCURRENCE:
         raise unclear("operation_not_typed")
+    if found.erased_from is not None:
+        # An occurrence that was erased leaves no rectangle, and may have been the one that is asked for.
+        raise missing("erased")
     _check_states([piece.state for piece in found.history.rectangles if piece.known_to is None])
     match found.resolution.resolution:
         case ResolvedSet(members=members, disputed=disputed) as several:
@@ -147,8 +150,10 @@ def _check_states(states: Sequence[str]) -> None:
     if "conflict" in states:
         raise unclear("history_disputed")
     if "erased" in states:
-        # It may have been the one that is asked for.
         raise missing("erased")
+    if "undetermined" in states:
+        # One that was told without a time may have been at any before.
+        raise unclear("time_or_scope_not_resolved")
 
 
 def _happened(member: Resolved) -> _Happened:

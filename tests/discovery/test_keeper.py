@@ -16,7 +16,7 @@ from discovery import _index, drop_index
 from discovery._keeper import Keeper
 from discovery._service import Service
 from discovery._vectors import StoredVector, store_vectors, unit_cosines
-from discovery._wakeups import GROUP, STREAM, listen, watch
+from discovery._wakeups import STREAM, group_of, listen, watch
 from ledger import log
 from tests.discovery.values import (
     WordEmbedder,
@@ -337,11 +337,27 @@ async def test_wake_ups_come_again_after_redis_has_lost_everything(db, redis_url
             async with asyncio.timeout(60):
                 while not (client.exists(STREAM) and client.xinfo_groups(STREAM)):
                     await asyncio.sleep(0.05)
-            assert [group["name"] for group in client.xinfo_groups(STREAM)] == [GROUP.encode()]
+            assert [group["name"] for group in client.xinfo_groups(STREAM)] == [group_of(0).encode()]
             await emit(db, TALK[0])
             client.xadd(STREAM, {"a": "b"})
 
     assert await woken(db, redis_url, act) == "acme"
+
+
+async def test_each_process_that_shares_the_tenants_hears_every_wake_up(redis_url):
+    hints = [asyncio.Event() for _ in range(2)]
+    tasks = [
+        asyncio.create_task(listen(redis_url, hint=hint, stop=asyncio.Event(), shard=shard))
+        for shard, hint in enumerate(hints)
+    ]
+    with redis_py.Redis.from_url(redis_url) as client:
+        client.xadd(STREAM, {"anything": "at all"})
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(hint.wait() for hint in hints))
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def test_a_tenant_that_cannot_be_read_keeps_no_other_from_being_woken(db):

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from contracts.erasures import ErasureRequest
+from contracts.grants import LOCAL_GRANT
+from ledger.erase import erase
+from projection import RuleProjector
+
 HEARD = "2025-09-01T00:00:00Z"
 
 
@@ -72,3 +77,32 @@ async def test_what_cannot_be_told_apart_is_withheld(answer):
     assert await answer("Where did Bea last travel?") == "Lyon, France"
     assert await answer("When did Bea last visit Rome in May 2024?") == "time_or_scope_not_resolved"
     assert await answer("Which museum did Ann visit last?") == "time_or_scope_not_resolved"
+
+
+@pytest.mark.usefixtures("discovery")
+@pytest.mark.parametrize(
+    ("gone", "question"), [(0, "What did Ann visit first?"), (2, "What did Ann visit last?")]
+)
+async def test_after_an_erasure_no_other_visit_takes_its_place(client, remember, plane, gone, question):
+    visits = [
+        told("Ann", "visited", at, n, at=f"2024-05-0{n}") for n, at in enumerate(["Rome", "Oslo", "Bern"], 1)
+    ]
+    receipts = await remember("home", *visits)
+    request = ErasureRequest(subject=None, event_ids=receipts[gone].event_ids)
+    await erase(plane.database, "home", RuleProjector(), request, grant=LOCAL_GRANT)
+
+    found = (await client.post("/v1/home/ask", json={"question": question})).json()
+
+    assert (found["status"], found["answer"], found["reason"]) == ("insufficient_evidence", None, "erased")
+
+
+async def test_a_visit_that_was_told_without_a_time_may_have_been_at_any(client, discovery, remember):
+    await remember(
+        "home",
+        told("Ann", "visited", "Oslo", 1, at="2024-05-09"),
+        told("Ann", "visited", "Rome", 2, heard=None),
+    )
+
+    found = (await client.post("/v1/home/ask", json={"question": "What did Ann visit last?"})).json()
+
+    assert (found["status"], found["answer"]) == ("evidence", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from contracts.grants import LOCAL_GRANT
@@ -85,3 +87,14 @@ async def test_nothing_is_kept_of_a_fold_that_fails(db, monkeypatch):
     async with db.snapshot("acme") as conn:
         keys = await log.tenant_keys(db, "acme", conn)
     assert db.ahead.take(Place(keys=keys, after=1, erased=0)) == []
+
+
+async def test_what_was_opened_and_is_not_folded_is_forgotten(db, monkeypatch):
+    monkeypatch.setattr(_ahead, "KEPT_SECONDS", 0.01)
+    await backlog(db, events=2)
+    await fold(db, "acme", PlainProjector(), events_max=1)
+    assert db.ahead._opened is not None
+
+    async with asyncio.timeout(10):
+        while db.ahead._opened is not None:
+            await asyncio.sleep(0.01)
