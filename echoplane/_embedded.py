@@ -93,9 +93,12 @@ async def _ensure_own_redis(settings: Settings, folder: DataFolder) -> RedisAddr
     return await ensure_redis(folder) if settings.redis_url is None else None
 
 
-async def find_servers(settings: Settings) -> Servers | None:
+async def find_servers(settings: Settings, *, redis_answers: bool = True) -> Servers | None:
     """
     Return the servers if all of them are there, starting nothing; external ones are taken as they are.
+
+    Args:
+        redis_answers: False for who needs nothing of Redis to begin: it may stand still.
 
     Raises:
         Unavailable: One of ours runs and does not answer.
@@ -111,7 +114,7 @@ async def find_servers(settings: Settings) -> Servers | None:
         database = urls(postgres, DATABASE)
     redis, redis_url = None, _revealed(settings.redis_url)
     if redis_url is None:
-        redis = await find_redis(folder)
+        redis = await find_redis(folder, answers=redis_answers)
         if redis is None:
             return None
         redis_url = redis.url()

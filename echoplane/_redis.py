@@ -63,9 +63,12 @@ async def ensure_redis(folder: DataFolder) -> RedisAddress:
         return await _start(folder, binaries / "valkey-server")
 
 
-async def find_redis(folder: DataFolder) -> RedisAddress | None:
+async def find_redis(folder: DataFolder, *, answers: bool = True) -> RedisAddress | None:
     """
     Return the server that runs on this folder; none if there is none.
+
+    Args:
+        answers: Whether it has to answer, or may stand still.
 
     Raises:
         Unavailable: One runs and does not answer.
@@ -75,6 +78,8 @@ async def find_redis(folder: DataFolder) -> RedisAddress | None:
     socket = folder.socket_folder("redis") / "redis.sock"
     record = ProcessRecord.read(folder.run / "redis.json")
     alive = record is not None and record.is_alive()
+    if record is not None and alive and not answers:
+        return RedisAddress(socket=socket, pid=record.pid)
     # Asked even without a record: whoever deleted the record did not stop the server.
     pid = await _process_behind(socket)
     if pid is not None:

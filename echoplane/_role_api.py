@@ -70,7 +70,8 @@ async def serve_api(settings: Settings) -> None:
     Raises:
         Unavailable: The servers are not there.
     """
-    servers = await find_servers(settings)
+    # Appends and questions go on without Redis, and so do those who come anew to serve them.
+    servers = await find_servers(settings, redis_answers=False)
     if servers is None:
         raise Unavailable(part="servers", reason="not started")
     async with (

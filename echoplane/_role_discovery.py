@@ -24,7 +24,8 @@ async def serve_discovery(settings: Settings, *, number: int = 1) -> None:
     Raises:
         Unavailable: The servers are not there.
     """
-    servers = await find_servers(settings)
+    # Appends and questions go on without Redis, and so do those who come anew to serve them.
+    servers = await find_servers(settings, redis_answers=False)
     if servers is None:
         raise Unavailable(part="servers", reason="not started")
     folder = DataFolder.at(settings.data_dir)

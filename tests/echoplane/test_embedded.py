@@ -264,6 +264,8 @@ async def test_a_stopped_but_not_dead_redis_is_unavailable_not_doubled(folder, m
     try:
         with pytest.raises(Unavailable, match="does not answer"):
             await ensure_redis(folder)
+        # Who needs nothing of it to begin does not wait for it.
+        assert await find_redis(folder, answers=False) == redis
     finally:
         os.kill(redis.pid, signal.SIGCONT)
 
