@@ -122,6 +122,8 @@ def _check_op(op: Fields) -> None:
     if kind not in _OP_FIELDS:
         raise BadRequest(field="op", reason=f"{kind} is none of {', '.join(_OP_FIELDS)}")
     only(op, _OP_FIELDS[kind])
+    for name in sorted(_OP_FIELDS[kind]):
+        need(op, name)
 
 
 def _op_bound(wording: object, known_at: datetime) -> object:
@@ -143,6 +145,10 @@ class BitemporalCase:
         """See `Case`."""
         wrong: list[tuple[str, Sides]] = []
         readings = [_reading(transaction) for transaction in self.transactions]
+        # Before any is told: what the format does not have is no refusal of the ledger's.
+        for transaction in self.transactions:
+            for op in need(transaction, "ops"):
+                _check_op(op)
         await ledger.register([CONTRACT], before=min(readings, default=ledger.clock.now))
         for number, (transaction, reading) in enumerate(zip(self.transactions, readings, strict=True)):
             status = need(transaction, "status")
@@ -162,9 +168,7 @@ class BitemporalCase:
         return wrong
 
     async def _transact(self, ledger: CaseLedger, transaction: Fields, reading: datetime) -> None:
-        ops: Sequence[Fields] = need(transaction, "ops")
-        for op in ops:
-            _check_op(op)
+        ops: Sequence[Fields] = transaction["ops"]
         if "system" in transaction and ledger.recorded_at and reading <= ledger.recorded_at[-1]:
             # A ledger never goes back; told at this reading it would say that it knew it later.
             raise BadRequest(field="system", reason="is not after the last commit")
@@ -245,7 +249,7 @@ def _reading(transaction: Fields) -> datetime:
 
 
 def _names(ops: Iterable[Fields]) -> list[str]:
-    return [str(need(op, "id")) for op in ops]
+    return [str(op.get("id", "")) for op in ops]
 
 
 async def _view(ledger: CaseLedger, query: Fields, *, valid_at: datetime | None) -> View:
