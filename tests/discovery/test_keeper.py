@@ -297,9 +297,10 @@ async def woken(db, redis_url, act):
     async def wake(tenant):
         await names.put(tenant)
 
+    stop = asyncio.Event()
     tasks = [
         asyncio.create_task(watch(db, wake, hint=hint)),
-        asyncio.create_task(listen(redis_url, hint=hint, stop=asyncio.Event())),
+        asyncio.create_task(listen(redis_url, hint=hint, stop=stop)),
     ]
     try:
         async with asyncio.timeout(60):
@@ -308,6 +309,7 @@ async def woken(db, redis_url, act):
             await act()
             return await names.get()
     finally:
+        stop.set()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -345,9 +347,9 @@ async def test_wake_ups_come_again_after_redis_has_lost_everything(db, redis_url
 
 
 async def test_each_process_that_shares_the_tenants_hears_every_wake_up(redis_url):
-    hints = [asyncio.Event() for _ in range(2)]
+    hints, stop = [asyncio.Event() for _ in range(2)], asyncio.Event()
     tasks = [
-        asyncio.create_task(listen(redis_url, hint=hint, stop=asyncio.Event(), shard=shard))
+        asyncio.create_task(listen(redis_url, hint=hint, stop=stop, shard=shard))
         for shard, hint in enumerate(hints)
     ]
     with redis_py.Redis.from_url(redis_url) as client:
@@ -355,6 +357,8 @@ async def test_each_process_that_shares_the_tenants_hears_every_wake_up(redis_ur
 
     async with asyncio.timeout(60):
         await asyncio.gather(*(hint.wait() for hint in hints))
+    # A cancellation alone can be lost, as `listen` says.
+    stop.set()
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
