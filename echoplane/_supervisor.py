@@ -277,8 +277,8 @@ class Supervisor:
     def _await_end(self, record: ProcessRecord) -> None:
         """Be woken when a server ends, which may be no child of ours."""
         if record not in self._ends:
-            # Gone in between: the next look finds it so.
-            with contextlib.suppress(ProcessLookupError):
+            # Gone in between, or no descriptor is left: the next look finds it so.
+            with contextlib.suppress(OSError):
                 descriptor = self._ends[record] = os.pidfd_open(record.pid)
                 asyncio.get_running_loop().add_reader(descriptor, self._ended, record)
 

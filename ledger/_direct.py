@@ -214,8 +214,10 @@ class _Held:
     async def _planned(self, text: str, types: Sequence[int]) -> _Plan:
         if len(self._plans) >= PLANS_MAX:
             # There are far fewer, but for kinds of values that nobody thought of.
+            # By name: the driver keeps statements of its own ready, and is not told.
+            given_up = b"; ".join(b"DEALLOCATE " + plan.name for plan in self._plans.values())
             self._plans.clear()
-            self.driver.pgconn.send_query_params(b"DEALLOCATE ALL", None)
+            self.driver.pgconn.send_query(given_up)
             await self._result()
         # Whoever is cancelled here leaves a name that the server has and nobody knows.
         self._named += 1

@@ -114,15 +114,19 @@ async def test_what_comes_in_many_pieces_or_leaves_in_many_is_whole(direct):
     assert await direct.rows("SELECT repeat('y', 30000000)", {}) == [("y" * 30_000_000,)]
 
 
-async def test_a_connection_whose_read_was_cancelled_serves_the_next_one(made, other):
-    reading = asyncio.create_task(made.execute("SELECT pg_sleep(60)"))
-    # A server that has not begun yet overlooks that it is to end it.
+async def _cancelled_asleep(reading, made, other):
+    """Cancel a read when its server sleeps: one that has not begun yet overlooks that it is to end it."""
     asleep = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
     while not await (await other.execute(asleep, [made.info.backend_pid])).fetchall():
         await asyncio.sleep(0)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
+
+
+async def test_a_connection_whose_read_was_cancelled_serves_the_next_one(made, other):
+    reading = asyncio.create_task(made.execute("SELECT pg_sleep(60)"))
+    await _cancelled_asleep(reading, made, other)
 
     found = await made.execute("SELECT 1")
 
@@ -194,12 +198,7 @@ async def test_who_is_cancelled_amid_rows_leaves_the_connection_fit_for_others(m
     found = [await anext(coming), await anext(coming)]
 
     reading = asyncio.create_task(_rest_of(coming))
-    asleep = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
-    while not await (await other.execute(asleep, [made.info.backend_pid])).fetchall():
-        await asyncio.sleep(0)
-    reading.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await reading
+    await _cancelled_asleep(reading, made, other)
 
     assert len(found) == 2
     assert await made.held.rows("SELECT 1", {}) == [(1,)]
@@ -217,3 +216,13 @@ async def test_no_more_statements_are_kept_ready_than_the_bound(direct, monkeypa
     assert found == [[(number,)] for number in [*range(8), 0]]
     [[kept]] = await direct.rows("SELECT count(*) FROM pg_prepared_statements", {})
     assert kept <= 3
+
+
+async def test_what_the_driver_keeps_ready_itself_outlives_the_bound_of_ours(made, monkeypatch):
+    monkeypatch.setattr(_direct, "PLANS_MAX", 3)
+    await made.execute("SELECT 'its own'", prepare=True)
+
+    for number in range(8):
+        await made.held.rows(f"SELECT {number}", {})
+
+    assert await (await made.execute("SELECT 'its own'", prepare=True)).fetchone() == ("its own",)
