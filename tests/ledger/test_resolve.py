@@ -354,9 +354,11 @@ async def test_a_key_is_one_call_however_many_claims_it_has(db, say, monkeypatch
         sent.append(1)
         return await execute(*args, **named)
 
-    async def begun(*args):
-        sent.append(1)
-        return await begin(*args)
+    async def begun(held, statement, *args):
+        # What an append wakes leaves when it likes, and is no part of a read.
+        if "pg_notify" not in statement:
+            sent.append(1)
+        return await begin(held, statement, *args)
 
     monkeypatch.setattr(psycopg.AsyncCursor, "execute", counted)
     monkeypatch.setattr(_Held, "_sent", begun)

@@ -281,7 +281,11 @@ async def test_the_relay_does_not_go_on_alone_where_its_cancellation_is_lost(pla
     async with asyncio.timeout(HEAL_SECONDS):
         await asyncio.wait([plane.task])
 
-    assert plane.task.cancelled() == (of == "a cancellation")
+    if of == "a bug":
+        # Asked for: said when it is collected, it would be said in the midst of another test.
+        assert plane.task.exception().subgroup(LookupError)
+    else:
+        assert plane.task.cancelled()
     plane.task = None
 
 
