@@ -20,6 +20,7 @@ from ledger._events import StoredEvent
 from ledger._lease import begin_fold, leased
 from ledger._tenants import tenant_keys
 from ledger._world import Reader
+from ledger._worlds import Left, take_left
 
 # With the commit of the last erasure: what was opened before it is not folded.
 _HEAD: Final = sa.text(
@@ -42,15 +43,16 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """What is folded, and how the log stands: `head` is a row."""
+    """What is folded, how the log stands, and what was left of the fold before: `head` is a row."""
 
     reader: Reader
     head: Any
     batch: Batch
+    left: Left | None
 
-    def place_after(self) -> Place:
-        """Return where the events are read that come after the batch."""
-        return Place(keys=self.reader.keys, after=self.batch.last_position, erased=self.head.erased)
+    def place(self, after: int) -> Place:
+        """Return a place in the log as it stands now."""
+        return Place(keys=self.reader.keys, after=after, erased=self.head.erased)
 
     def read_next(self, *, events_max: int) -> asyncio.Task[list[StoredEvent]] | None:
         """Begin to read the events of the fold that is next; None where there is none, or none is sure."""
@@ -79,10 +81,11 @@ async def begin(folder: Folder, conn: AsyncConnection, *, events_max: int, build
     # Before an event that could not be folded, it is looked at again, and nothing is read beyond.
     events_max = 1 if head.is_stopped else events_max
     skipped = await skipped_in(conn, keys, cursor.epoch, after=cursor.position)
-    opened = folder.db.ahead.take(Place(keys=keys, after=cursor.position, erased=head.erased))
+    place = Place(keys=keys, after=cursor.position, erased=head.erased)
+    opened = folder.db.ahead.take(place)
     batch = await read_batch(conn, keys, cursor, events_max=events_max, skipped=skipped, opened=opened)
     reader = Reader(conn=conn, keys=keys, epoch=cursor.epoch, cut=cursor.commit)
-    return Begun(reader=reader, head=head, batch=batch)
+    return Begun(reader=reader, head=head, batch=batch, left=take_left(folder.db.left, place, cursor.epoch))
 
 
 def _refuse_other_version(cursor: Any, projector: Projector) -> None:  # noqa: ANN401 — a row

@@ -80,6 +80,8 @@ class Database:
     tenant_keys: dict[str, TenantKeys] = field(repr=False)
     # By tenant, an `InForce` each: what this process last held values against.
     contracts: dict[str, Any] = field(repr=False)
+    # By tenant and epoch, a `Left` each: what the last folds of this process left.
+    left: dict[tuple[str, int], Any] = field(repr=False)
 
     @asynccontextmanager
     async def tenant(self, tenant: str) -> AsyncIterator[AsyncConnection]:
@@ -188,6 +190,7 @@ def open_database(
         ahead=Ahead(),
         tenant_keys={},
         contracts={},
+        left={},
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contracts.claims import Claim, ValidityKind
 from contracts.events import Stance
 from contracts.relations import Cardinality, RelationContract
+from ledger._ahead import Place
 from ledger._cells import Cells
 from ledger._claims import NO_KEY
 from ledger._hearing import Hearing
@@ -24,13 +25,15 @@ from ledger._nearby import Late, Nearby, OnLine
 from ledger._occurrences import WHOLE
 from ledger._placing import place
 from ledger._reached import Reached, tombstones_apart
+from ledger._register import place_of
 from ledger._relations import IDENTITY, Contracts
 from ledger._settling import Settler
 from ledger._shelf import Shelf
 from ledger._tails import only_says
-from ledger._tombstones import Tombstone, is_veiled
+from ledger._tombstones import Tombstone
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, bears_elsewhere, with_merged
+from ledger._worlds import Left, Worlds
 
 
 class Folding:
@@ -40,7 +43,9 @@ class Folding:
     `unplaced` are claims that found nothing to act on, `read_whole` the keys of which every claim was read.
     """
 
-    def __init__(self, reader: Reader, cells: Cells, contracts: Contracts) -> None:
+    def __init__(
+        self, reader: Reader, cells: Cells, contracts: Contracts, *, left: Left | None = None
+    ) -> None:
         self.contracts = contracts
         self.reached = Reached(reader)
         self.unplaced: dict[str, Claim] = {}
@@ -53,7 +58,8 @@ class Folding:
         self._claims: dict[str, Claim] = {}
         self._on_key: dict[Key, list[Claim]] = defaultdict(list)
         self._nearby = Nearby(reader, cells, claims=self._claims, on_key=self._on_key)
-        self._worlds: dict[Key, World] = {}
+        self._left = left
+        self._worlds = Worlds()
         self._identity_claims: list[Claim] = []
         self._merges = NO_MERGES
         self._hearing = self._heard_now()
@@ -76,7 +82,18 @@ class Folding:
             # A tail knows nothing of what was erased.
             keys = {(claim.entity, claim.relation) for claim in claims if claim.relation != NO_KEY}
             self._buried = await graves.touched(keys)
+        elif self._left is not None:
+            self._worlds = await self._left.caught_up(self._reader, self.contracts, self._merges)
         await self._look_up(tombstones_apart(claims)[0])
+
+    async def leaves(self, place: Place, epoch: int) -> Left | None:
+        """Return what the next fold may go on with, once this one is written and stands at a place."""
+        if await self._reader.graves.are_there():
+            # What they know by digest is told in clear as this fold read it.
+            return None
+        return Left(
+            place=place, epoch=epoch, contracts=self.contracts, merges=self._merges, worlds=self._worlds
+        )
 
     def register(self, contract: RelationContract) -> None:
         """Take in a contract of a relation that nothing was claimed on yet."""
@@ -123,8 +140,7 @@ class Folding:
             self._clouded |= set(keys)
         for key in keys:
             self._on_key[key].append(claim)
-            if key in self._worlds:
-                self._worlds[key].take(claim)
+        self._worlds.take(claim, keys)
 
     async def _changed_by_identity(
         self, claims: Sequence[Claim], touched: dict[Key, list[Claim]]
@@ -138,7 +154,7 @@ class Folding:
         before = self._merges
         known = {claim.claim_id: claim for claim in [*self._identity_claims, *about]}
         if any(bears_elsewhere(claim) for claim in about):
-            known |= (await self._piece(self._keys_bound(about, NO_MERGES), NO_MERGES))[0]
+            known |= (await self._piece(self._keys_bound(about, NO_MERGES), NO_MERGES, among=Worlds()))[0]
         self._identity_claims = sorted(known.values(), key=lambda claim: claim.position)
         self._note_identity()
         moved = moved_between(before, self._merges)
@@ -226,52 +242,65 @@ class Folding:
         """Make the lines of these keys, and of what depends on them, what the claims say."""
         for key in sorted(keys):
             await self._world_of(key)
-        worlds = {id(self._worlds[key]): self._worlds[key] for key in sorted(keys)}
+        worlds = {id(world): world for key in sorted(keys) if (world := self._worlds.get(key))}
         for world in worlds.values():
             world.catch_up(commit)
             moved = world.advance()
             roots = {world.root(key) for key in keys & world.keys} | moved.keys() | world.derived
-            members: dict[Key, list[Key]] = defaultdict(list)
-            for key in sorted(world.keys):
-                if key[1] not in IDENTITY and not is_veiled(*key) and world.root(key) in roots:
-                    members[world.root(key)].append(key)
-            await self._shelf.load_whole({key for own in members.values() for key in own})
-            for root, own in members.items():
+            members = {root: names for root in sorted(roots) if (names := world.names(root))}
+            await self._shelf.load_whole({key for names in members.values() for key in names})
+            for root, names in members.items():
                 self._settler.settle(
-                    world, own, moved.get(root, []), commit,
-                    is_whole=not whole.isdisjoint(own), paired=self._paired,
+                    world, names, moved.get(root, []), commit,
+                    is_whole=not whole.isdisjoint(names), paired=self._paired,
                 )  # fmt: skip
             self.unplaced.update(
                 (claim.claim_id, claim) for claim in world.new_unplaced() if claim.claim_id in self._claims
             )
 
-    async def _world_of(self, key: Key) -> World:
-        """Return the piece of the ledger that a key is connected with, joining pieces that now are one."""
+    async def _world_of(self, key: Key) -> None:
+        """See to the piece of the ledger that a key is connected with, joining pieces that now are one."""
         world = self._worlds.get(key)
         if world is not None and self._keys_bound(world.waiting, self._merges) <= world.keys:
-            return world
-        claims, loaded = await self._piece({key} | (world.keys if world else set()), self._merges)
-        joined = World(
-            keys=loaded,
-            claims=claims,
-            replay=Replay(self.contracts, self._merges.identity),
-            waiting=sorted(claims.values(), key=lambda claim: claim.position),
+            return
+        # Where tombstones decide with them, all is read anew: what they know by digest may be known by now.
+        among = Worlds() if await self._reader.graves.are_there() else self._worlds
+        claims, loaded = await self._piece({key}, self._merges, among=among)
+        self._worlds.put(
+            World(
+                keys=loaded,
+                claims=claims,
+                replay=Replay(self.contracts, self._merges.identity),
+                waiting=sorted(claims.values(), key=place_of),
+            )
         )
-        for known in loaded:
-            self._worlds[known] = joined
-        self.read_whole |= loaded
-        return joined
 
-    async def _piece(self, keys: set[Key], merges: Merges) -> tuple[dict[str, Claim], set[Key]]:
-        """Return the claims that these keys are connected with, stored or of this fold, and their keys."""
+    async def _piece(
+        self, keys: set[Key], merges: Merges, *, among: Worlds
+    ) -> tuple[dict[str, Claim], set[Key]]:
+        """
+        Return the claims that these keys are connected with, stored or of this fold, and their keys.
+
+        Args:
+            keys: Some keys of the piece.
+            merges: Who is one with whom.
+            among: Pieces of the same merges that need not be read again.
+        """
         claims: dict[str, Claim] = {}
         loaded: set[Key] = set()
-        while keys - loaded:
-            stored, reached = await self._reader.world(keys - loaded, merges)
-            loaded |= reached | keys
-            claims.update((claim.claim_id, claim) for claim in stored)
-            for known in loaded:
-                claims.update((claim.claim_id, claim) for claim in self._on_key.get(known, ()))
+        while left := keys - loaded:
+            known = {id(world): world for key in left if (world := among.get(key))}
+            for world in known.values():
+                claims |= world.claims
+                loaded |= world.keys
+            left -= loaded
+            if left:
+                stored, reached = await self._reader.world(left, merges)
+                loaded |= reached | left
+                self.read_whole |= reached
+                claims.update((claim.claim_id, claim) for claim in stored)
+            for key in loaded:
+                claims.update((claim.claim_id, claim) for claim in self._on_key.get(key, ()))
             keys = loaded | self._keys_bound(claims.values(), merges)
         named = await self._reader.graves.named(claims.values())
         return {claim.claim_id: claim for claim in named}, loaded

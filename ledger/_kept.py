@@ -18,6 +18,7 @@ from ledger._live import LiveLine, Open
 from ledger._live_occurrences import LiveOccurrences
 from ledger._occurrences import WHOLE
 from ledger._relations import IDENTITY
+from ledger._tombstones import is_veiled
 from ledger._withdrawal import Replay
 from ledger._world import Key
 
@@ -116,9 +117,17 @@ class World:
     derived: set[Key] = field(default_factory=set)
     unplaced_seen: int = 0
     has_derived: bool = False
+    _names: dict[Key, list[Key]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.has_derived = any(claim.inputs for claim in self.claims.values())
+        for key in sorted(self.keys):
+            if key[1] not in IDENTITY and not is_veiled(*key):
+                self._names.setdefault(self.root(key), []).append(key)
+
+    def names(self, root: Key) -> list[Key]:
+        """Return the key of a representative under each name, sorted; none of what has no lines."""
+        return self._names.get(root, [])
 
     def take(self, claim: Claim) -> None:
         """Take in a claim, in order."""

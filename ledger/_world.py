@@ -69,6 +69,10 @@ _BY_ID: Final = (
     f"CROSS JOIN LATERAL (SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "
     "AND c.claim_id = k.claim_id OFFSET 0) AS c"
 )
+_AFTER: Final = (
+    f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "  # noqa: S608
+    "AND c.position > %(after)s AND c.commit <= %(cut)s"
+)
 _STATES_AFTER: Final = (
     "SELECT k.place, c.* FROM unnest(CAST(%(entities)s AS text[]), CAST(%(relations)s AS text[]), "  # noqa: S608
     "CAST(%(starts)s AS bigint[]), CAST(%(most)s AS bigint[])) WITH ORDINALITY "
@@ -147,6 +151,10 @@ class Reader:
         if not wanted:
             return {}
         return {claim.claim_id: claim for claim in await self._claims(_BY_ID, claim_ids=wanted)}
+
+    async def after(self, position: int) -> list[Claim]:
+        """Return the claims of events after a position, in order."""
+        return await self._claims(_AFTER, after=position)
 
     async def states_after(self, wanted: Sequence[tuple[Key, int, int]]) -> list[list[Claim]]:
         """

@@ -45,6 +45,7 @@ from ledger._registry import ContractReceipt, contracts_at, register_contract, s
 from ledger._rows import Rows
 from ledger._supposing import Supposed, keys_of_event, supposing
 from ledger._verify_claims import ClaimsReport, verify_claims
+from ledger._worlds import keep_left
 
 __all__ = [
     "CONTRACT",
@@ -288,10 +289,11 @@ async def _fold(
         await add_tombstones(
             begun.reader, batch.events, {commit: found.claims for commit, found in projected.items()}
         )
-        folding = Folding(begun.reader, Cells(conn=conn, keys=keys, epoch=batch.epoch), contracts)
+        cells = Cells(conn=conn, keys=keys, epoch=batch.epoch)
+        folding = Folding(begun.reader, cells, contracts, left=begun.left)
         claims = await _apply(folding, batch, projected)
         if next_read is not None:
-            opening.begin(begun.place_after(), await next_read)
+            opening.begin(begun.place(batch.last_position), await next_read)
         count = await write_folded(begun.reader, folding, claims)
         await _move(conn, keys, batch, projected, version=projector.version)
         took_over = (
@@ -303,6 +305,9 @@ async def _fold(
         await forget_passed(conn, tenant, batch.epoch, position=batch.position)
         if until is not None:
             raise _Rehearsed
+        left = await folding.leaves(begun.place(batch.position), batch.epoch)
+    if left is not None:
+        keep_left(folder.db.left, left)
     report = FoldReport(
         tenant=tenant,
         epoch=batch.epoch,
