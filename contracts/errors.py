@@ -25,6 +25,7 @@ The error tree, sorted by who must act.
     │   ├── NotYet             the generation or commit asked for is not folded yet
     │   └── ErasedMeanwhile    an event was erased while an answer was made of it
     ├── Unavailable    the caller retries as is, later
+    │   ├── TooSlow            a request did not come whole in its time; says which part and how long
     │   └── Busy               more is waiting than the plane holds; says when to come again
     │       └── RateExceeded       the tenant appends faster than an operator allows
     └── Fault          the operators of the plane act
@@ -303,6 +304,16 @@ class Unavailable(EchoplaneError):
     def __init__(self, *, part: str, reason: str) -> None:
         super().__init__(f"{part} is unavailable: {reason}")
         self.part, self.reason = part, reason
+
+
+class TooSlow(Unavailable):
+    """A request did not come whole in its time. Nothing was written."""
+
+    code = "unavailable.too_slow"
+
+    def __init__(self, *, part: str, seconds: float) -> None:
+        super().__init__(part=part, reason=f"it did not come whole within {seconds:g} s")
+        self.seconds = seconds
 
 
 class Busy(Unavailable):

@@ -114,6 +114,20 @@ FOLLOWERS_MAX: Final = 64
 """Who may follow logs at once, of one process."""
 FOLLOW_SECONDS_MAX: Final = 30
 """How long a follower may take for what it was sent, before it is let go."""
+CONNECTIONS_MAX: Final = 512
+"""Connections of callers that the API holds at once; one more is told to come again, and closed."""
+HEAD_SECONDS_MAX: Final = 10
+"""How long the head of a request may take, from its first byte on, or from the connection to the first."""
+BODY_SECONDS_MAX: Final = 60
+"""How long the body of a request may take."""
+ANSWER_SECONDS_MAX: Final = 60
+"""How long a caller may take nothing of an answer that waits for it, before it is let go."""
+LONG_READS_AT_ONCE: Final = 3
+"""Reads that hold a connection for long, as differences and replays do, at once in one process."""
+LONG_READS_OF_TENANT: Final = 2
+"""The same of one tenant: it leaves room to others."""
+LONG_READ_WAIT_SECONDS: Final = 15
+"""How long a long read waits for its turn."""
 PROOF_HASHES_MAX: Final = 128
 """Hashes in one proof about the log: twice the height that a tree of 2^64 commits has."""
 EXPORT_LINE_BYTES_MAX: Final = 1_048_576

@@ -27,6 +27,7 @@ from contracts.errors import (
     TenantIsLive,
     TenantSuspended,
     TenantTaken,
+    TooSlow,
     Unauthenticated,
     Unavailable,
     VersionConflict,
@@ -66,6 +67,7 @@ HTTP_STATUSES: Final[tuple[tuple[type[EchoplaneError], int], ...]] = (
     (Incorrect, 400),
     (VersionConflict, 409),
     (Stale, 409),
+    (TooSlow, 408),
     (Unavailable, 503),
     (Fault, 500),
 )

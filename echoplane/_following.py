@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from contracts.times import format_instant
 from contracts.wire import EventsAnswer, FollowedAnswer
 from echoplane._event_pages import EventsParameters
 from echoplane._present import event_answer
 from echoplane._requests import read_number
 from echoplane._wiring import Plane
-from ledger.log import FollowedCommit, read_commit, read_correlated, read_events, read_stream, tenant_keys
+from ledger.log import (
+    FollowedCommit,
+    LoggedEvent,
+    read_commit,
+    read_correlated,
+    read_events,
+    read_stream,
+    tenant_keys,
+)
 
 
 async def listed(plane: Plane, tenant: str, page: EventsParameters) -> EventsAnswer:
     """Return the events of a commit, or a page of a stream, of what is correlated, or of the log."""
+    async with plane.long_reads.of(tenant):
+        events = await _found(plane, tenant, page)
+        return EventsAnswer(tenant=tenant, events=[event_answer(tenant, event) for event in events])
+
+
+async def _found(plane: Plane, tenant: str, page: EventsParameters) -> Sequence[LoggedEvent]:
     database, after, limit = plane.database, page.after_position or 0, page.limit
     if page.commit is not None:
-        events = list((await read_commit(database, tenant, page.commit)).events)
-    elif page.stream is not None:
-        events = await read_stream(
+        return (await read_commit(database, tenant, page.commit)).events
+    if page.stream is not None:
+        return await read_stream(
             database, tenant, page.stream, after_version=page.after_version or 0, limit=limit
         )
-    elif page.correlation is not None:
-        events = await read_correlated(database, tenant, page.correlation, after_position=after, limit=limit)
-    else:
-        async with plane.database.snapshot(tenant) as conn:
-            keys = await tenant_keys(plane.database, tenant, conn)
-            events = await read_events(conn, keys, after_position=after, limit=limit)
-    return EventsAnswer(tenant=tenant, events=[event_answer(tenant, event) for event in events])
+    if page.correlation is not None:
+        return await read_correlated(database, tenant, page.correlation, after_position=after, limit=limit)
+    async with database.snapshot(tenant) as conn:
+        keys = await tenant_keys(database, tenant, conn)
+        return await read_events(conn, keys, after_position=after, limit=limit)
 
 
 def commit_message(tenant: str, commit: FollowedCommit) -> bytes:

@@ -7,6 +7,7 @@ a body or an id.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Mapping
@@ -27,11 +28,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contracts.dead_wire import SkipBody
 from contracts.erasure_wire import ErasureBody
-from contracts.errors import BadRequest, Busy, EchoplaneError, Fault, Forbidden, NotFound
+from contracts.errors import (
+    BadRequest,
+    Busy,
+    EchoplaneError,
+    Fault,
+    Forbidden,
+    NotFound,
+    TooSlow,
+    Unavailable,
+)
 from contracts.read_wire import PinRequest
 from contracts.tenant_wire import QuotaBody, ReasonBody, RetentionBody
 from contracts.wire import AppendRequest, AskRequest
 from echoplane._failures import error_answer, http_status, refusal
+from echoplane._http_attending import CLIENT_LEFT, STOPPING, ClientLeft
 from echoplane._http_metrics import Metrics
 from echoplane._http_routes import make_router
 from echoplane._http_stream import Streams
@@ -99,7 +110,10 @@ def answer_error(error: Exception) -> JSONResponse:
     match error:
         case EchoplaneError():
             known = error
-            if isinstance(error, Busy):
+            if isinstance(error, TooSlow):
+                # The rest of it is not waited for.
+                headers = {"connection": "close"}
+            elif isinstance(error, Busy):
                 headers = {"retry-after": str(math.ceil(error.retry_after_seconds))}
         case RequestValidationError():
             known = _parameter(error)
@@ -136,18 +150,25 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        status = int(HTTPStatus.INTERNAL_SERVER_ERROR)
+        status, is_begun = int(HTTPStatus.INTERNAL_SERVER_ERROR), False
 
         async def watched(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_begun
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, is_begun = message["status"], True
             await send(message)
 
         structlog.contextvars.clear_contextvars()
         try:
             self._check(scope)
             await self._app(scope, receive, watched)
+        except ClientLeft:
+            status = CLIENT_LEFT
+        except asyncio.CancelledError:
+            # The process ends: whether it was done nobody can say, and whoever asked may try again.
+            if is_begun:
+                raise
+            await answer_error(Unavailable(part="api", reason=STOPPING))(scope, receive, watched)
         except EchoplaneError as error:
             await answer_error(error)(scope, receive, watched)
         except Exception as error:

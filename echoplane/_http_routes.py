@@ -21,6 +21,7 @@ from contracts.wire import (
     StoredContextAnswer,
 )
 from echoplane._health import look, readiness
+from echoplane._http_attending import AttendedRoute
 from echoplane._http_calls import authorized, granted, json_body, no_parameters, read_body
 from echoplane._http_dead import add_dead
 from echoplane._http_discovery import add_discovery
@@ -47,7 +48,9 @@ ENVELOPE_BYTES: Final = 65_536
 
 def make_router(plane: Plane, metrics: Metrics, streams: Streams) -> APIRouter:
     """Return all routes."""
-    router = APIRouter(responses={"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}})
+    router = APIRouter(
+        route_class=AttendedRoute, responses={"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}}
+    )
     # First what is called most: a request is held against one route after the other.
     _add_appends(router, plane, metrics)
     _add_health(router, plane, metrics)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -32,9 +32,28 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """All streams of a process; they end when it does."""
+    """All streams of a process, of answers and of bodies that are still to come; they end when it does."""
 
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    _waiting: set[asyncio.Timeout] = field(default_factory=set)
+
+    @contextlib.contextmanager
+    def ending(self, waiting: asyncio.Timeout) -> Iterator[None]:
+        """Let the time for something be over when the process ends."""
+        self._waiting.add(waiting)
+        if self.closing.is_set():
+            waiting.reschedule(0)
+        try:
+            yield
+        finally:
+            self._waiting.discard(waiting)
+
+    def close(self) -> None:
+        """End all of them."""
+        self.closing.set()
+        for waiting in self._waiting:
+            if not waiting.expired():
+                waiting.reschedule(0)
 
 
 class EventStream(Response, Generic[Item]):

@@ -61,7 +61,8 @@ async def checkpoint(plane: Plane, tenant: str, *, size: int | None) -> Checkpoi
 
 async def commits(plane: Plane, tenant: str, *, after_commit: int, limit: int) -> CommitsAnswer:
     """Return commits in order, a page at most."""
-    found = await read_commits(plane.database, tenant, after_commit=after_commit, limit=limit)
+    async with plane.long_reads.of(tenant):
+        found = await read_commits(plane.database, tenant, after_commit=after_commit, limit=limit)
     return CommitsAnswer(tenant=tenant, commits=[CommitAnswer(**commit_form(one)) for one in found])
 
 

@@ -105,7 +105,7 @@ async def named(plane: Plane, tenant: str, name: str | None, request: ViewReques
 async def history(plane: Plane, tenant: str, request: ViewRequest, wanted: HistoryWanted) -> HistoryAnswer:
     view = await _pinned(plane, tenant, request)
     shape: present.Shape = "rectangles" if wanted.at is None else "instant"
-    async with plane.database.snapshot(tenant) as conn:
+    async with plane.long_reads.of(tenant), plane.database.snapshot(tenant) as conn:
         keys = await ledger_log.tenant_keys(plane.database, tenant, conn)
         if wanted.timeline:
             shape = "timeline"
@@ -153,7 +153,7 @@ async def diff(
         earlier = replace(later, cut=0)
     else:
         earlier = await _pinned(plane, tenant, before)
-    async with plane.database.snapshot(tenant) as conn:
+    async with plane.long_reads.of(tenant), plane.database.snapshot(tenant) as conn:
         keys = await ledger_log.tenant_keys(plane.database, tenant, conn)
         found = await ledger_resolve.diff(
             conn,
@@ -170,7 +170,7 @@ async def diff(
 
 async def join(plane: Plane, tenant: str, request: ViewRequest, wanted: JoinWanted) -> JoinAnswer:
     view = await _pinned(plane, tenant, request)
-    async with plane.database.snapshot(tenant) as conn:
+    async with plane.long_reads.of(tenant), plane.database.snapshot(tenant) as conn:
         keys = await ledger_log.tenant_keys(plane.database, tenant, conn)
         found = await ledger_resolve.join(
             conn,
@@ -196,7 +196,7 @@ async def occurrences(
         BadRequest: The relation's contract does not count occurrences.
     """
     view = await _pinned(plane, tenant, request)
-    async with plane.database.snapshot(tenant) as conn:
+    async with plane.long_reads.of(tenant), plane.database.snapshot(tenant) as conn:
         keys = await ledger_log.tenant_keys(plane.database, tenant, conn)
         registered = await ledger_resolve.registered_contracts(conn, keys, view)
         contract = registered.get(wanted.relation) or ledger_resolve.usual_contract(wanted.relation)

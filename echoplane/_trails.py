@@ -79,7 +79,8 @@ async def trails(plane: Plane, tenant: str, given: TrailsParameters) -> TrailsAn
 
 async def today(plane: Plane, tenant: str, context_hash: str) -> TodayAnswer:
     """Say what today's logic says to a stored question."""
-    report = await replay_today(plane.path, plane.database, tenant, context_hash)
+    async with plane.long_reads.of(tenant):
+        report = await replay_today(plane.path, plane.database, tenant, context_hash)
     return TodayAnswer(
         context=report.context_hash,
         epoch_then=report.epoch_then,
@@ -97,15 +98,16 @@ async def without(plane: Plane, tenant: str, event_id: str, given: WithoutParame
     def path_on(database: Database) -> QueryPath:
         return replace(plane.path, database=database)
 
-    found = await if_retracted(
-        path_on,
-        plane.database,
-        tenant,
-        RuleProjector(),
-        event_id,
-        after_number=given.after_number,
-        wait_ms=plane.wait_ms,
-    )
+    async with plane.long_reads.of(tenant):
+        found = await if_retracted(
+            path_on,
+            plane.database,
+            tenant,
+            RuleProjector(),
+            event_id,
+            after_number=given.after_number,
+            wait_ms=plane.wait_ms,
+        )
     return WithoutAnswer(
         tenant=tenant,
         event=found.event_id,

@@ -15,6 +15,7 @@ from importlib.metadata import version as installed_version
 from typing import TYPE_CHECKING, Final
 
 from audit import replay
+from contracts import limits
 from contracts.discovery_wire import ReindexAnswer
 from contracts.epoch_wire import RegisteredAnswer
 from contracts.errors import NotFound, Unavailable
@@ -72,7 +73,12 @@ NEWEST: Final = ViewRequest(valid_at=None, known_at=None, generation=None, min_c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plane:
-    """The use cases. `wait_ms` bounds how long a read waits for a commit to be folded."""
+    """
+    The use cases.
+
+    `wait_ms` bounds how long a read waits for a commit to be folded. Reads that hold a connection for
+    long take a turn of `long_reads`: however many are asked for, appends and short reads have theirs.
+    """
 
     settings: Settings
     servers: Servers
@@ -81,6 +87,7 @@ class Plane:
     discovery: Client
     local_token: str = field(repr=False)
     wait_ms: int
+    long_reads: ledger_log.Turns = field(repr=False)
 
     @property
     def version(self) -> str:
@@ -254,7 +261,8 @@ class Plane:
         return present.context_form_answer(stored)
 
     async def replay(self, tenant: str, context_hash: str) -> ReplayAnswer:
-        return present.replay_answer(await replay(self.path, self.database, tenant, context_hash))
+        async with self.long_reads.of(tenant):
+            return present.replay_answer(await replay(self.path, self.database, tenant, context_hash))
 
     # --- how it stands -----------------------------------------------------------------------
 
@@ -338,6 +346,12 @@ async def open_plane(settings: Settings, servers: Servers, *, wait_ms: int) -> A
             ),
             local_token=ensure_local_token(folder),
             wait_ms=wait_ms,
+            long_reads=ledger_log.Turns(
+                part="reads",
+                places=asyncio.Semaphore(limits.LONG_READS_AT_ONCE),
+                wait_seconds=limits.LONG_READ_WAIT_SECONDS,
+                of_tenant=limits.LONG_READS_OF_TENANT,
+            ),
         )
     finally:
         if reader is not None:

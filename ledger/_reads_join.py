@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from heapq import merge
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, TypeAlias
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -110,16 +111,24 @@ async def join(
     held = [_held(one, key, merges) for one, key in zip(sides, (left, right), strict=True)]
     form = _forms(contracts, merges) if on_value else _any_value
     # In a thread: so many rectangles would let nobody else have a turn.
-    found = await asyncio.to_thread(_first_pairs, held, form)
+    is_given_up = threading.Event()
+    try:
+        found = await asyncio.to_thread(_first_pairs, held, form, is_given_up)
+    finally:
+        # A thread cannot be cancelled: it is told.
+        is_given_up.set()
     is_cut = len(found) > JOIN_PAIRS_MAX
     return Joined(
         pairs=tuple(found[:JOIN_PAIRS_MAX]), truncated=is_cut or any(one.truncated for one in sides)
     )
 
 
-def _first_pairs(sides: Sequence[Sequence[Held]], form: Callable[[Held], str]) -> list[Pair]:
-    """Return the pairs that are listed, and one more if there are more."""
-    return list(islice(_pairs(sides, form), JOIN_PAIRS_MAX + 1))
+def _first_pairs(
+    sides: Sequence[Sequence[Held]], form: Callable[[Held], str], is_given_up: threading.Event
+) -> list[Pair]:
+    """Return the pairs that are listed, and one more if there are more; fewer where nobody waits for them."""
+    wanted = takewhile(lambda _: not is_given_up.is_set(), _pairs(sides, form))
+    return list(islice(wanted, JOIN_PAIRS_MAX + 1))
 
 
 def _held(found: History, key: Key, merges: Merges) -> list[Held]:

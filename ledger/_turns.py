@@ -1,4 +1,4 @@
-"""Turns at work that holds more than one connection, and its tenant, for long: few at a time."""
+"""Turns at work that holds connections, or its tenant, for long: few at a time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ BUSY_SECONDS: Final = 5.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
     """
-    One turn of a tenant at a time, and so many of all tenants; whoever waits holds no connection.
+    So many turns of all tenants at a time, and of one tenant; whoever waits holds no connection.
 
-    Those of one tenant come in the order in which they asked, and take no place from other tenants.
+    Those of one tenant come in the order in which they asked, and take no place from other tenants
+    while they wait for their own.
     """
 
     part: str
     places: asyncio.Semaphore
     wait_seconds: float
-    _tenants: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    of_tenant: int = 1
+    _tenants: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
 
     @asynccontextmanager
     async def of(self, tenant: str) -> AsyncIterator[None]:
@@ -39,7 +41,8 @@ class Turns:
         async with AsyncExitStack() as held:
             try:
                 async with asyncio.timeout(self.wait_seconds):
-                    await held.enter_async_context(self._tenants.setdefault(tenant, asyncio.Lock()))
+                    own = self._tenants.setdefault(tenant, asyncio.Semaphore(self.of_tenant))
+                    await held.enter_async_context(own)
                     await held.enter_async_context(self.places)
             except TimeoutError as error:
                 raise Busy(part=self.part, reason="others go on", retry_after_seconds=BUSY_SECONDS) from error

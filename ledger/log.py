@@ -88,6 +88,7 @@ from ledger._trails import (
     new_trail_id,
     store_recall,
 )
+from ledger._turns import Turns
 from ledger._verify import VerifyReport, verify
 from ledger._wake import WAKE_CHANNEL, Wakes, listening
 
@@ -126,6 +127,7 @@ __all__ = [
     "TenantUse",
     "TokenRecord",
     "TrailHeader",
+    "Turns",
     "VerifyReport",
     "Wakes",
     "append",
