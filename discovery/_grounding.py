@@ -7,7 +7,7 @@ nothing that a proposal says can choose another key, only leave evidence out. Pu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -54,6 +54,7 @@ def grounded(
     proposal: Proposal,
     claimed: Mapping[str, frozenset[str]],
     user: str | None,
+    relations: Iterable[str] = (),
 ) -> Proposal:
     """
     Return the proposal with the plan and the named keys that follow from the record.
@@ -64,9 +65,11 @@ def grounded(
         proposal: Untrusted. Its candidates stay; its keys stay as keys that only add evidence.
         claimed: Entities that the record knows by the cut, with the relations claimed on them.
         user: Whom the first person means, as the record has it.
+        relations: Of the tenant, beside those that are claimed on what is named: a question may name
+            a value alone.
     """
-    relations = {relation for own in claimed.values() for relation in own}
-    names = tenant_names(entities=claimed, relations=relations, users=[] if user is None else [user])
+    known = {*relations, *(relation for own in claimed.values() for relation in own)}
+    names = tenant_names(entities=claimed, relations=known, users=[] if user is None else [user])
     plan = plan_question(question.text, names, valid_at=view.valid_at)
     named = {
         (entity, relation): KeyProposal(entity=entity, relation=relation, score_ppm=_NAMED_PPM, named=True)

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.histories import KeyHistory
 from contracts.identity import SAME_AS
+from contracts.relations import Cardinality
 from contracts.resolutions import KeyResolution, Missing, ResolvedSet
 from contracts.times import ValidAt
 from contracts.views import View
@@ -52,7 +53,7 @@ async def found_for(
         else:
             at = replace(view, valid_at=ValidAt(start))
             resolution = await resolve(conn, keys, at, subject.entity, subject.relation)
-        if task.form in OCCURRED:
+        if task.form in OCCURRED and resolution.contract.cardinality == Cardinality.OCCURRENCE:
             resolution = replace(resolution, resolution=await _happened(conn, keys, view, subject))
         else:
             resolution = await as_certain(conn, keys, resolution, until=end)

@@ -29,8 +29,9 @@ from contracts.times import KnownAt, ValidAt
 from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import Generation, View, ViewRequest
 from discovery import check_proposal, propose_degraded
+from echoplane._derived import Asking, asking_of, derived_for
 from echoplane._digests import KeyedDigests
-from echoplane._histories import found_for, read_beside
+from echoplane._histories import read_beside
 from echoplane._occurred import as_asked
 from echoplane._reading import NOTHING_PROPOSED, Record, Users
 from ledger.closure import close
@@ -45,7 +46,7 @@ from ledger.log import (
 )
 from ledger.resolve import pin, resolve_many
 from packing import answer_digest, event_ids, pack
-from realize import Derivation, Derived, Task, claims_of, derive, named_pairs, read_answer, read_task, realize
+from realize import Derivation, Derived, Holders, Task, claims_of, read_answer, realize
 
 log = structlog.get_logger()
 
@@ -132,13 +133,13 @@ class Path:
         record = Record(users=self.users)
         proposal = await self._grounded(tenant, question, pinned, NOTHING_PROPOSED, record)
         view, built, proposed = pinned, None, time.perf_counter()
-        if (task := _task(question, proposal)) is not None:
+        if (task := asking_of(question, proposal)) is not None:
             # What is derived stands on resolved states alone: nothing need be searched for.
             view, built = await self._under(tenant, question, request, pinned, proposal=proposal, task=task)
         if built is None or built.answer.status != AnswerStatus.ANSWERED:
             proposal = await self._propose(tenant, question, pinned, record)
             proposed = time.perf_counter()
-            task = _task(question, proposal)
+            task = asking_of(question, proposal)
             view, built = await self._under(tenant, question, request, pinned, proposal=proposal, task=task)
         trail = Trail(
             trail_id=new_trail_id(self.database),
@@ -187,7 +188,7 @@ class Path:
         pinned: View,
         *,
         proposal: Proposal,
-        task: Task | None,
+        task: Asking | None,
     ) -> tuple[View, _Built]:
         view = pinned if task is None else await self._asked_view(tenant, task, pinned, request)
         built = await self._build(
@@ -199,7 +200,7 @@ class Path:
         """Run everything after `propose` again, from what a trail holds; see the port."""
         async with self.database.snapshot(tenant) as connection:
             await check_not_dropped(connection, tenant, trail.view.epoch)
-        task = _task(trail.question, trail.proposal)
+        task = asking_of(trail.question, trail.proposal)
         built = await self._build(
             tenant,
             trail.question,
@@ -225,7 +226,7 @@ class Path:
         Raises:
             IntegrityFault: Something read does not match what covers it.
         """
-        task = _task(trail.question, trail.proposal)
+        task = asking_of(trail.question, trail.proposal)
         gathered = await self._gather(tenant, view=trail.view, proposal=trail.proposal, task=task)
         return tuple(
             self._pack(
@@ -267,18 +268,23 @@ class Path:
             async with self.database.snapshot(tenant) as connection:
                 keys = await tenant_keys(self.database, tenant, connection)
                 await record.read(connection, keys, question=question, view=view, proposal=proposal)
-        return record.grounded(question, view=view, proposal=proposal)
+        proposal = record.grounded(question, view=view, proposal=proposal)
+        if record.lacks_relations(question, proposal):
+            async with self.database.snapshot(tenant) as connection:
+                keys = await tenant_keys(self.database, tenant, connection)
+                await record.read_relations(connection, keys, view)
+        return record.of_a_value(question, view=view, proposal=proposal)
 
-    async def _asked_view(self, tenant: str, task: Task, view: View, request: ViewRequest) -> View:
+    async def _asked_view(self, tenant: str, task: Asking, view: View, request: ViewRequest) -> View:
         """
         Return the view that the question's own words ask for, within what the caller sees.
 
         Who says a valid time himself keeps it; nobody is shown what was not known at his own view.
         """
-        period = task.subjects[0].period
+        period = task.period if isinstance(task, Holders) else task.subjects[0].period
         if period is not None and request.valid_at is None:
             view = replace(view, valid_at=ValidAt(period.start))
-        if task.known is None:
+        if isinstance(task, Holders) or task.known is None:
             return view
         known_at = KnownAt(min(task.known.end - _INSTANT, view.known_at))
         return await pin(
@@ -293,13 +299,13 @@ class Path:
             wait_ms=0,
         )
 
-    async def _gather(self, tenant: str, *, view: View, proposal: Proposal, task: Task | None) -> _Gathered:
+    async def _gather(self, tenant: str, *, view: View, proposal: Proposal, task: Asking | None) -> _Gathered:
         """Read everything that an answer stands on; no budget has a part in it."""
         wanted = _keys(proposal)
         pairs = [(key.entity, key.relation) for key in wanted]
         async with self.database.snapshot(tenant) as connection:
             keys = await tenant_keys(self.database, tenant, connection)
-            beside = [] if task is None else read_beside(task, view)
+            beside = read_beside(task, view) if isinstance(task, Task) else []
             every = list(dict.fromkeys([*pairs, *beside]))
             resolved = dict(zip(every, await resolve_many(connection, keys, view, every), strict=True))
             resolutions = tuple(
@@ -310,16 +316,16 @@ class Path:
                     for key, pair in zip(wanted, pairs, strict=True)
                 ]
             )
-            derivation = None
-            if task is not None:
-                found = await found_for(connection, keys, view, task, resolved)
-                derivation = derive(task, found, at=view.valid_at, known_at=view.known_at)
+            answer_keys = [(key.entity, key.relation) for key in wanted if key.named]
+            named = bool(answer_keys)
+            derivation, more = await derived_for(connection, keys, view, task, resolved, is_named=named)
+            resolutions = (*resolutions, *(each for each in more if each not in resolutions))
             closures = await close(
                 connection,
                 keys,
                 view,
                 resolutions=resolutions,
-                answer_keys=[(key.entity, key.relation) for key in wanted if key.named],
+                answer_keys=[*answer_keys, *((each.entity, each.relation) for each in more)],
                 # What is derived stands on resolved states alone: candidates could add nothing to it.
                 candidates=() if isinstance(derivation, Derived) else proposal.candidates,
                 plan=proposal.plan,
@@ -358,7 +364,7 @@ class Path:
         view: View,
         *,
         proposal: Proposal,
-        task: Task | None,
+        task: Asking | None,
         configuration_hash: str,
     ) -> _Built:
         gathered = await self._gather(tenant, view=view, proposal=proposal, task=task)
@@ -384,11 +390,6 @@ class Path:
             pack=packed,
             resolutions=gathered.resolutions,
         )
-
-
-def _task(question: Question, proposal: Proposal) -> Task | None:
-    """Return what is to be derived, of a question that is understood whole over the names of the record."""
-    return read_task(question, proposal.plan, named_pairs(proposal.plan, proposal))
 
 
 def _keys(proposal: Proposal) -> tuple[KeyProposal, ...]:

@@ -8,7 +8,7 @@ recall, and never an answer about somebody else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,7 +18,8 @@ from contracts.trails import Question
 from contracts.views import View
 from discovery import grounded, speaks_of_self, spellings
 from ledger.log import TenantKeys, last_erasure
-from ledger.resolve import claimed_on, first_users
+from ledger.resolve import claimed_on, first_users, relations_of_tenant
+from realize import may_ask_holders, placing, read_holders
 
 NOTHING_PROPOSED: Final = Proposal(
     plan=Plan(
@@ -79,6 +80,7 @@ class Record:
     _claimed: dict[str, frozenset[str]] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
     _user: str | None = None
+    _relations: tuple[str, ...] | None = None
 
     def lacks(self, question: Question, proposal: Proposal) -> bool:
         """Say whether anything has to be read before a proposal can be grounded."""
@@ -107,6 +109,36 @@ class Record:
         names = {*spellings(question.text, proposal), *([] if self._user is None else [self._user])}
         claimed = {name: own for name, own in self._claimed.items() if name in names}
         return grounded(question, view=view, proposal=proposal, claimed=claimed, user=self._user)
+
+    def lacks_relations(self, question: Question, proposal: Proposal) -> bool:
+        """Say whether the tenant's relations have to be read: it may name a value alone, and no key."""
+        return self._relations is None and self._may_name_a_value(question, proposal)
+
+    async def read_relations(self, conn: AsyncConnection, keys: TenantKeys, view: View) -> None:
+        """Look up which relations the tenant has."""
+        self._relations = await relations_of_tenant(conn, keys, view)
+
+    def of_a_value(self, question: Question, *, view: View, proposal: Proposal) -> Proposal:
+        """Return a proposal with the plan of a question for all that have a value, if it is one."""
+        if not self._may_name_a_value(question, proposal) or self._relations is None:
+            return proposal
+        names = {*spellings(question.text, proposal), *([] if self._user is None else [self._user])}
+        claimed = {name: own for name, own in self._claimed.items() if name in names}
+        read = grounded(
+            question,
+            view=view,
+            proposal=proposal,
+            claimed=claimed,
+            user=self._user,
+            relations=self._relations,
+        )
+        placed = placing(question, read.plan, self._relations)
+        if placed:
+            read = replace(read, plan=replace(read.plan, relations=placed))
+        return proposal if read_holders(question, read.plan) is None else read
+
+    def _may_name_a_value(self, question: Question, proposal: Proposal) -> bool:
+        return may_ask_holders(question.text) and not any(key.named for key in proposal.keys)
 
     def _unread(self, question: Question, proposal: Proposal) -> list[str]:
         return [name for name in spellings(question.text, proposal) if name not in self._asked]

@@ -225,6 +225,8 @@ line = sa.Table(
     sa.Column("tail", sa.LargeBinary),
     sa.PrimaryKeyConstraint("tenant", "line"),
     sa.UniqueConstraint("tenant", "epoch", "entity", "relation", "part", name="line_once"),
+    # By it the keys of a relation are read, those that came first before the others.
+    sa.Index("line_of_relation", "tenant", "epoch", "relation", "line"),
     sa.ForeignKeyConstraint(["tenant", "epoch"], ["epoch.tenant", "epoch.epoch"], name="line_of_epoch"),
 )
 

@@ -26,6 +26,7 @@ from ledger._deciding import answers
 from ledger._found import found_on
 from ledger._ground import ground_of
 from ledger._history import EVERYTHING, History, Window, history, known_commits, timeline
+from ledger._holders import keys_of_relation, relations_of_tenant
 from ledger._identity_answers import identity_answer
 from ledger._keys import TenantKeys
 from ledger._names import claimed_on, first_users
@@ -59,6 +60,7 @@ __all__ = [
     "first_users",
     "history",
     "join",
+    "keys_of_relation",
     "known_commits",
     "members_of",
     "occurrences",
@@ -67,6 +69,7 @@ __all__ = [
     "pinned_view",
     "pinned_views",
     "registered_contracts",
+    "relations_of_tenant",
     "resolve",
     "resolve_at",
     "resolve_many",

@@ -32,6 +32,7 @@ from realize._found import (
 )
 from realize._held import age, apart, first_told, held_for, held_since, who_said
 from realize._occurred import first_of_times, occurred_beside, occurred_what, occurred_when
+from realize._stays import held_beside, held_ever, held_total, held_until, held_values
 from realize._task import Form, Task
 from realize._yes_no import is_so, yes_no
 
@@ -262,6 +263,11 @@ _RULES: Final[Mapping[Form, _Rule]] = {
     Form.HELD_SINCE: held_since,
     Form.HELD_FOR: held_for,
     Form.FIRST_TOLD: first_told,
+    Form.HELD_TOTAL: held_total,
+    Form.HELD_UNTIL: held_until,
+    Form.HELD_EVER: held_ever,
+    Form.HELD_BESIDE: held_beside,
+    Form.HELD_VALUES: held_values,
     Form.AGE: age,
     Form.APART: apart,
     Form.FIRST_KNOWN: _first_known,

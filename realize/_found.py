@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from contracts.claims import Claim
 from contracts.histories import KeyHistory, Rectangle
@@ -20,8 +20,11 @@ from contracts.relations import Cardinality, ValueType
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.values import with_unit
 from realize._arithmetic import number_of, plain, same
-from realize._scope import has_signs, words_in
-from realize._task import OCCURRED, THROUGH_TIME, Bounds, Subject, Task
+from realize._scope import has_signs, words_in, words_of
+from realize._task import OCCURRED, THROUGH_TIME, Bounds, Form, Subject, Task
+
+_LITTLE: Final = frozenset({"a", "an", "and", "at", "in", "of", "on", "the", "to"})
+"""Words that two values may share and have nothing in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +100,7 @@ def check(task: Task, found: Found) -> None:
     history = found.history
     # What is named is one of many values; else of many at once nothing is said here.
     is_one = found.resolution.contract.cardinality == Cardinality.ONE
-    if not is_one and task.words is None and task.form not in OCCURRED:
+    if not is_one and task.words is None and task.form not in OCCURRED | {Form.HELD_VALUES}:
         raise unclear("operation_not_typed")
     if not history.whole:
         raise unclear("not_all_listed")
@@ -162,6 +165,11 @@ def says(value: object, asked: Sequence[str]) -> bool:
         return False
     # "The kitchen" may be told as "kitchen"; what is called "The Hague" keeps its article.
     return words_in(value) in ([*asked], [*asked[asked[:1] in (["the"], ["a"], ["an"]) :]])
+
+
+def may_mean(value: object, asked: Sequence[str]) -> bool:
+    """Say whether a value is these words, or shares one with them: "Rome" may be meant by "Rome, Italy"."""
+    return says(value, asked) or bool(words_of(value).intersection(asked).difference(_LITTLE))
 
 
 def standing_of(found: Found) -> Resolved:

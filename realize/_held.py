@@ -144,7 +144,7 @@ def _start(found: Found, words: Sequence[str]) -> tuple[datetime, datetime, list
     spans = [
         (*stated, claim)
         for claim in sorted(told.values(), key=lambda claim: claim.position)
-        if (stated := _stated_start(claim)) is not None and begin is not None and begin <= stated[1] <= at
+        if (stated := stated_start(claim)) is not None and begin is not None and begin <= stated[1] <= at
     ]
     if not any(start == begin for _, start, _ in spans):
         raise unclear("start_not_told")
@@ -155,7 +155,7 @@ def _start(found: Found, words: Sequence[str]) -> tuple[datetime, datetime, list
     return earliest, latest, [claim for _, _, claim in spans]
 
 
-def _stated_start(claim: Claim) -> tuple[datetime, datetime] | None:
+def stated_start(claim: Claim) -> tuple[datetime, datetime] | None:
     """Return when a claim tells that its value began; None where it was only so when it was told."""
     validity = claim.validity
     if validity.kind == ValidityKind.AT or validity.start is None or validity.earliest is None:

@@ -21,6 +21,7 @@ from contracts.times import format_instant, parse_term
 from contracts.values import with_unit
 from realize._found import Derivation, Derived, Found, missing, says, standing_of, unclear
 from realize._scope import words_of
+from realize._stays import held_beside
 from realize._task import Task
 
 _COARSE: Final = timedelta(days=1)
@@ -61,6 +62,9 @@ def occurred_what(task: Task, found: Sequence[Found]) -> Derivation:
 def occurred_beside(task: Task, found: Sequence[Found]) -> Derivation:
     """Return what happened next before or after the one occurrence that is named."""
     (one,) = found
+    if one.resolution.contract.cardinality == Cardinality.ONE:
+        # "Where did Ann live before Oslo?": of what holds, and does not happen.
+        return held_beside(task, found)
     happened = _in_order(_happened_on(one))
     named, *more = _of_value(happened, [] if task.words is None else task.words.split())
     if more:

@@ -40,6 +40,8 @@ _MACROS: Final = {
     "WORDS": r"(?P<words><WORD>(?: <WORD>){0,4}?)",
     "SINCE": r"since (?:when|(?:what|which) (?:date|day|time|week|month|year))",
     "START": r"(?:(?:start|begin)(?: to)?|BEGIN|get|become)",
+    "ALTOGETHER": r"(?:altogether|overall|in total|in all|all in all|all together)",
+    "UNTIL": r"(?:until|till|up to) (?:when|(?:what|which) (?:date|day|time|week|month|year))",
     "TODAY": r"(?: (?:now|today|currently|already|so far|by now))?",
     "NAMED": r"(?: <PREPOSITION>)? <WORDS>",
     "HEAR": r"(?:first )?(?:hear|learn|know|find out|get to know)(?: first)?",
@@ -52,7 +54,7 @@ _MACROS: Final = {
 _MACRO: Final = re.compile(r"<([A-Z]+)>")
 
 
-def _way(text: str) -> re.Pattern[str]:
+def way(text: str) -> re.Pattern[str]:
     while (expanded := _MACRO.sub(lambda found: _MACROS[found[1]], text)) != text:
         text = expanded
     return re.compile(text)
@@ -73,8 +75,8 @@ _KNOWN: Final = (
     r"|as (?:of|at) (?P<k_>P\d)"
     r"|(?:according to|going by|judging by|based on|given|with|from) " + _SOURCES.format("k__") + ")"
 )
-KNOWN_BEFORE: Final = _way(rf"^(?:{_KNOWN}|(?:on|in|at|by) (?P<k___>P\d)) (?!between|and|to|until)")
-KNOWN_AFTER: Final = _way(rf" {_KNOWN}$")
+KNOWN_BEFORE: Final = way(rf"^(?:{_KNOWN}|(?:on|in|at|by) (?P<k___>P\d)) (?!between|and|to|until)")
+KNOWN_AFTER: Final = way(rf" {_KNOWN}$")
 
 _WAYS: Final = {
     "value": r"""
@@ -226,6 +228,22 @@ who (?:does|do|did) <WE> have <FIGURE> from
 <WHEN> did (?P<e>E\d) <START> R<NAMED>
 <WHEN> did S0 become <WORDS>
 """,
+    "held_total": r"""
+(?:for )?how (?:long|many <UNITS>) (?P<past>did|was|were) S0<NAMED>(?: <ALTOGETHER>)?
+(?:for )?how (?:long|many <UNITS>) (?P<past>was|were) (?P<e>E\d) R<NAMED>(?: <ALTOGETHER>)?
+(?:for )?how (?:long|many <UNITS>) (?:has|have) S0(?: been)?<NAMED> <ALTOGETHER>
+(?:for )?how (?:long|many <UNITS>) (?:has|have) (?P<e>E\d) been R<NAMED> <ALTOGETHER>
+""",
+    "held_until": r"""
+<UNTIL> (?:did|was|were) S0<NAMED>
+<WHEN> did (?P<e>E\d) (?:stop|quit|cease)(?: being)? R<NAMED>
+<WHEN> did S0 (?:stop|cease) (?:being|to be) <WORDS>
+""",
+    "held_ever": r"""
+(?:did|has|have|had|was|were|is) (?P<e>E\d) ever(?: been)? R<NAMED>(?: before| at any time)?
+(?:did|has|have|had|was|were) S0 ever(?: been)?<NAMED>
+(?:did|has|have|had|was|were) S0(?: been)?<NAMED> at any time
+""",
     "held_for": r"""
 (?:for )?how (?:long|many <UNITS>) (?:has|have) S0(?: been)?<NAMED><TODAY>
 (?:for )?how (?:long|many <UNITS>) (?:has|have) (?P<e>E\d) been R<NAMED><TODAY>
@@ -243,9 +261,23 @@ since when (?:do|have) <WE> (?:know|known) that S0(?: <BE>)?<NAMED>
 (?P<asking>what|where|which (?:place|thing)) did (?P<e>E\d) (?:(?P<first>first)|last) R<AT>
 (?P<asking>what|where|which (?:place|thing)) did S0 (?:(?P<first>first)|last)<AT>
 """,
+    "held_beside": r"""
+(?P<asking>what|where|who|whom) (?:was|were) <PLAIN>(?: right| directly| just| immediately)?
+ (?:(?P<first>before)|after)<NAMED>
+(?P<asking>what|where|who|whom) did S0(?: right| directly| just| immediately)? (?P<first>before)
+ (?:BEGIN )?R<NAMED>
+(?P<asking>what|where|who|whom) (?:did|was|were) <PLAIN> (?P<first>previously|before(?: that| now)?)
+(?P<asking>what|where|who|whom) (?:is|was|were) (?P<e>E\d) 's (?P<first>previous) R
+""",
     "occurred_beside": r"""
 (?P<asking>what|where|which (?:place|thing)) did S0(?: right| directly| just| immediately| next)?
  (?:(?P<first>before)|after)<NAMED>
+""",
+    "held_values": r"""
+(?P<asking>what|where|who|whom)(?: all)? (?:has|have) S0(?: been)?(?: so far| until now| over the years)?
+in (?P<asking>which|what) places (?:has|have|did) S0(?: so far| until now| over the years)?
+how many (?:different |distinct )?(?P<asking>places|things|values) (?P<number>has|have) S0(?: so far|
+ until now| over the years)?
 """,
     "first_of_times": r"""
 <WHEN> did <WE> first R (?:the )?(?P<e>E\d)
@@ -274,8 +306,8 @@ did <WE> (?:first )?(?:learn|hear|know|get|receive)(?: about| of)? S0 before S1
 """By form, ways of asking: one a line; a line that begins with a blank goes on with the one before."""
 
 WAYS: Final = tuple(
-    (form, _way(way))
+    (form, way(each))
     for form, ways in _WAYS.items()
-    for way in ways.strip("\n").replace("\n ", " ").split("\n")
+    for each in ways.strip("\n").replace("\n ", " ").split("\n")
 )
 """Forms, each with one way of asking for it; the first that matches a question is what it asks."""

@@ -23,7 +23,7 @@ from contracts.values import with_unit
 from contracts.views import View
 from realize._asking import asks_for_some, asks_what_occurred, fits, looks_back
 from realize._bound import at_least
-from realize._found import Derivation
+from realize._found import Derivation, Withheld
 from realize._inverse import turns_around
 from realize._scope import (
     asks_of_another,
@@ -71,11 +71,12 @@ def realize(
     keys = named_keys(plan, proposal, resolutions)
     if keys is None:
         return insufficient("key_not_resolved")
+    if derivation is not None:
+        contract = _contract_of(derivation, keys, resolutions)
+        return show(question, derivation, pack, contract=contract)
     if not keys:
         bound = at_least(question, plan, resolutions, pack)
         return evidence(pack, "no_named_key") if bound is None else bound
-    if derivation is not None:
-        return show(question, derivation, pack, contract=keys[0].contract)
     if plan.operation not in _TYPED or plan.surface == "boolean":
         return evidence(pack, "operation_not_typed")
     if len(keys) > 1 or _names_another(question, proposal, keys[0]):
@@ -122,6 +123,28 @@ def _answer(
             return _of_set(question, plan, key, pack, members=members, disputed=disputed)
         case _ as never:
             assert_never(never)
+
+
+def _contract_of(
+    derivation: Derivation, keys: Sequence[KeyResolution], resolutions: Sequence[KeyResolution]
+) -> RelationContract | None:
+    """Return the contract of the key that is in conflict, or else of the one that is named."""
+    match derivation:
+        case Withheld(conflict=Conflict() as conflict):
+            own = [key for key in resolutions if conflict in _conflicts(key)] or keys
+            return next((key.contract for key in own), None)
+        case _:
+            return next((key.contract for key in keys), None)
+
+
+def _conflicts(key: KeyResolution) -> Sequence[Conflict]:
+    match key.resolution:
+        case Conflict() as conflict:
+            return [conflict]
+        case ResolvedSet(disputed=disputed):
+            return disputed
+        case _:
+            return []
 
 
 def _of_many(

@@ -24,7 +24,7 @@ NOTHING_FOUND: Final = "nothing_found"
 
 
 def show(
-    question: Question, derivation: Derivation, pack: ContextPack, *, contract: RelationContract
+    question: Question, derivation: Derivation, pack: ContextPack, *, contract: RelationContract | None
 ) -> Answer:
     """
     Return the answer, with the lines that it cites.
@@ -33,12 +33,13 @@ def show(
         question: Whether the values of a conflict may be shown.
         derivation: What was derived.
         pack: The frozen context.
-        contract: Of the relation: the unit that values have.
+        contract: Of the relation: the unit that values have. None where no key is in conflict.
     """
     match derivation:
         case Derived(value=value, groups=groups):
             return answered(pack, groups, value)
         case Withheld(conflict=Conflict() as conflict) as withheld:
+            assert contract is not None
             value = {"rivals": rivals(conflict, contract)}
             return disclosed(question, pack, withheld.groups, value=value, why=withheld.reason)
         case Withheld(is_missing=True) as withheld:
@@ -46,7 +47,8 @@ def show(
                 withheld.reason, cites=merged(cites(pack, group) for group in withheld.groups)
             )
         case Withheld() as withheld:
-            return evidence(pack, withheld.reason)
+            # Where there is not even a line to hand out, why is all that can be said.
+            return evidence(pack, withheld.reason) if pack.lines else insufficient(withheld.reason)
         case _ as never:
             assert_never(never)
 

@@ -44,6 +44,11 @@ class Form(StrEnum):
     WHO_SAID = "who_said"
     HELD_SINCE = "held_since"
     HELD_FOR = "held_for"
+    HELD_TOTAL = "held_total"
+    HELD_UNTIL = "held_until"
+    HELD_EVER = "held_ever"
+    HELD_BESIDE = "held_beside"
+    HELD_VALUES = "held_values"
     FIRST_TOLD = "first_told"
     AGE = "age"
     APART = "apart"
@@ -57,7 +62,11 @@ class Form(StrEnum):
 
 OCCURRED: Final = frozenset({Form.OCCURRED_WHEN, Form.OCCURRED_WHAT, Form.OCCURRED_BESIDE})
 """What is read off all that happened, within the time that is named."""
-THROUGH_TIME: Final = frozenset({Form.HELD_SINCE, Form.HELD_FOR, Form.FIRST_TOLD, Form.FIRST_OF_TIMES})
+STAYS: Final = frozenset(
+    {Form.HELD_TOTAL, Form.HELD_UNTIL, Form.HELD_EVER, Form.HELD_BESIDE, Form.HELD_VALUES}
+)
+"""What is read off the stretches in which a key had its values."""
+THROUGH_TIME: Final = STAYS | {Form.HELD_SINCE, Form.HELD_FOR, Form.FIRST_TOLD, Form.FIRST_OF_TIMES}
 """What is read off all of a key's valid time, and not at one instant of it."""
 _OF_NOW: Final = THROUGH_TIME | OCCURRED | {
     Form.YES_NO, Form.IS_SO, Form.IS_WHEN, Form.WHO_SAID, Form.AGE, Form.APART,
@@ -97,7 +106,7 @@ class Task:
     such times that are compared. `value` is a number that the question names, `words` a value in
     words, `unit` the unit of a duration, `on` the day of an age. `first` says that of several times
     the first is asked for, `number` that only a number is an answer, `revised` that there must be a
-    revision to speak of.
+    revision to speak of, `past` that what is asked about is over.
     """
 
     form: Form
@@ -111,6 +120,7 @@ class Task:
     first: bool
     number: bool
     revised: bool
+    past: bool
 
 
 def read_task(question: Question, plan: Plan, keys: Sequence[tuple[str, str]]) -> Task | None:
@@ -208,8 +218,7 @@ class _Asked:
             subjects = [replace(own, period=period) for own in subjects if own.period is None]
         if _group(match, "asking") is not None and not self.is_value:
             return None
-        if form == Form.FIRST_OF_TIMES and not self.relation.startswith(_NEWEST_OF):
-            # Else the first value that it had is no first time of anything.
+        if not self._is_of_all_time(form, subjects):
             return None
         if form == Form.IS_WHEN and self.is_value:
             # A birthday is a value like any other, in whatever words it was told.
@@ -242,7 +251,15 @@ class _Asked:
             first=_group(match, "first") is not None,
             number=_group(match, "number") is not None,
             revised=_group(match, "revised") is not None,
+            past=_group(match, "past") is not None,
         )
+
+    def _is_of_all_time(self, form: Form, subjects: Sequence[Subject]) -> bool:
+        """Say whether what a form reads through all of a key's time can be asked of these subjects."""
+        if form in STAYS and any(own.period is not None for own in subjects):
+            return False
+        # Else the first value that it had is no first time of anything.
+        return form != Form.FIRST_OF_TIMES or self.relation.startswith(_NEWEST_OF)
 
     def _words(self, named: str | None) -> str | None:
         """Return the words of a value, in which an entity's name may stand."""

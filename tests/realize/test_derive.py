@@ -14,7 +14,7 @@ from contracts.relations import Cardinality
 from contracts.resolutions import Conflict, Missing, MissingReason, Resolved, Rival
 from realize import Derived, Found, claims_of, derive
 from realize._arithmetic import elapsed, months_between
-from realize._task import Bounds, Form, Subject, Task
+from realize._task import STAYS, Bounds, Form, Subject, Task
 from tests.packing.values import claim, closure, evidence, key, member, packed, several
 from tests.realize.asked import show
 
@@ -78,6 +78,7 @@ def task(form, **fields):
         "first": False,
         "number": False,
         "revised": False,
+        "past": False,
     }
     subject = Subject(entity="Ann", relation="lives_in", period=PERIOD)
     return Task(form=Form(form), subjects=(subject,), **(own | fields))
@@ -374,7 +375,9 @@ def test_every_form_stands_in_the_table_of_surfaces():
     # Those of what happened stand in the tests of the path, which read the whole of it.
     happened = {"occurred_when", "occurred_what", "occurred_beside", "first_of_times"}
     others = {"difference", "order", "before", "is_so", "is_when", *happened}
-    assert {*SURFACES} | through_time | others == {form.value for form in Form}
+    # Those of stretches are held against lives made up by chance.
+    stays = {form.value for form in STAYS}
+    assert {*SURFACES} | through_time | stays | others == {form.value for form in Form}
 
 
 def test_nobody_says_what_will_be_known():

@@ -31,6 +31,9 @@ ALTER TABLE cell
 CREATE UNIQUE INDEX cell_point ON cell (tenant, line, node, starts);
 GRANT UPDATE (known, seal) ON cell TO echoplane_plane;
 
+-- Whose value something is, is asked of all keys of a relation, in the order in which they came.
+CREATE INDEX line_of_relation ON line (tenant, epoch, relation, line);
+
 -- Claims that act on others, by the key they are on or bear on: they are needed however old they are.
 CREATE INDEX claim_acting ON claim (tenant, epoch, entity, relation, position, ordinal)
     WHERE stance IN ('correct', 'retract', 'settle', 'dispute');
