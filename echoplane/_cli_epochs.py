@@ -21,7 +21,7 @@ from echoplane._cli_options import (
     settings_for,
 )
 from echoplane._failures import EXIT_OK
-from echoplane._requests import page_of, read_tenant
+from echoplane._requests import read_tenant
 from echoplane._session import with_plane
 from echoplane._settings import Settings
 
@@ -44,9 +44,7 @@ def list_epochs(
     json: Json = False,
 ) -> int:
     """List the epochs of a tenant: state, how far each is folded, and by which projector."""
-    found = run(_list(settings_for(data_dir), read_tenant(tenant)))
-    page = page_of(found.epochs, lambda one: one.epoch, after=after, limit=limit)
-    answer = EpochsAnswer(tenant=found.tenant, epochs=page)
+    answer = run(_list(settings_for(data_dir), read_tenant(tenant), after=after, limit=limit))
     if json:
         print_json(answer)
         return EXIT_OK
@@ -58,12 +56,12 @@ def list_epochs(
     return EXIT_OK
 
 
-async def _list(settings: Settings, tenant: str) -> EpochsAnswer:
+async def _list(settings: Settings, tenant: str, *, after: int, limit: int) -> EpochsAnswer:
     async with with_plane(settings) as plane:
         from echoplane._epochs import epochs  # noqa: PLC0415 - the ledger is slow to load
 
         await plane.must_have(tenant)
-        return await epochs(plane, tenant)
+        return await epochs(plane, tenant, after=after, limit=limit)
 
 
 def rebuild(

@@ -17,9 +17,9 @@ from projection import RuleProjector
 _POLL_SECONDS = 0.1
 
 
-async def epochs(plane: Plane, tenant: str) -> EpochsAnswer:
-    """Return all epochs of a tenant."""
-    found = await list_epochs(plane.database, tenant)
+async def epochs(plane: Plane, tenant: str, *, after: int, limit: int) -> EpochsAnswer:
+    """Return a page of the epochs of a tenant: those after one."""
+    found = await list_epochs(plane.database, tenant, after=after, limit=limit)
     return EpochsAnswer(tenant=tenant, epochs=[_answer(epoch) for epoch in found])
 
 

@@ -11,7 +11,7 @@ from contracts.grants import LOCAL_GRANT, Right
 from echoplane._epochs import drop, epochs, rebuild
 from echoplane._http_calls import authorized, no_parameters, once_each
 from echoplane._http_lists import NumbersPage
-from echoplane._requests import page_of, read_number
+from echoplane._requests import read_number
 from echoplane._wiring import Plane
 
 _DIGITS_MAX = 9
@@ -24,9 +24,7 @@ def add_epochs(router: APIRouter, plane: Plane) -> None:
     async def listed(tenant: str, request: Request, given: Annotated[NumbersPage, Query()]) -> EpochsAnswer:
         """The epochs by number: state, how far each is folded, and by which projector."""
         await authorized(plane, request, tenant, Right.ASK)
-        found = await epochs(plane, tenant)
-        page = page_of(found.epochs, lambda one: one.epoch, after=given.after, limit=given.limit)
-        return EpochsAnswer(tenant=tenant, epochs=page)
+        return await epochs(plane, tenant, after=given.after, limit=given.limit)
 
     @router.post("/v1/{tenant}/epochs", status_code=202, dependencies=[Depends(no_parameters)])
     async def begun(tenant: str, request: Request, response: Response) -> RebuildAnswer:

@@ -70,7 +70,8 @@ _LIST: Final = sa.text(
     "SELECT e.epoch, e.state, e.commit, e.projector_version, h.commit AS head, "
     "(SELECT d.position FROM dead_letter d WHERE d.tenant = e.tenant AND d.epoch = e.epoch "
     "AND d.position > e.position ORDER BY d.position LIMIT 1) AS stopped_at "
-    "FROM epoch e JOIN head h ON h.tenant = e.tenant WHERE e.tenant = :tenant ORDER BY e.epoch"
+    "FROM epoch e JOIN head h ON h.tenant = e.tenant WHERE e.tenant = :tenant AND e.epoch > :after "
+    "ORDER BY e.epoch LIMIT CAST(:limit AS integer)"
 )
 
 
@@ -133,16 +134,16 @@ class Live:
         return [self.serving] if self.building is None else [self.serving, self.building]
 
 
-async def list_epochs(db: Database, tenant: str) -> list[Epoch]:
+async def list_epochs(db: Database, tenant: str, *, after: int = 0, limit: int | None = None) -> list[Epoch]:
     """
-    Return all epochs of a tenant, the first one first.
+    Return the epochs of a tenant, the first one first: all, or a page of those after one.
 
     Raises:
-        NotFound: No such tenant.
+        NotFound: No such tenant; where a page begins further on, it is empty.
     """
     async with db.snapshot(tenant) as conn:
-        rows = (await conn.execute(_LIST, {"tenant": tenant})).all()
-    if not rows:
+        rows = (await conn.execute(_LIST, {"tenant": tenant, "after": after, "limit": limit})).all()
+    if not rows and not after:
         raise NotFound(what="tenant")
     return [
         Epoch(
