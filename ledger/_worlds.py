@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from contracts.claims import Claim
 from contracts.records import record
-from ledger._ahead import KEPT_SECONDS, Place
+from ledger._ahead import Place
 from ledger._claims import NO_KEY
 from ledger._identity import Merges
 from ledger._kept import World
@@ -22,6 +22,8 @@ from ledger._world import Key, Reader, bears_elsewhere, with_merged
 
 KEPT_CLAIMS_MAX: Final = 32_768
 """Claims that are kept in one process, some 5 kB each. A larger piece is read again by each fold."""
+KEPT_SECONDS: Final = 20.0
+"""They are forgotten after so long: longer than a fold takes, be it of another worker or tenant."""
 BEHIND_EVENTS_MAX: Final = 8_192
 """Events that other workers may have folded in between. Behind more, pieces are read again."""
 

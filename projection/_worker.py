@@ -54,6 +54,8 @@ WAIT_SECONDS: Final = 0.25
 """How long another worker's fold of a tenant is waited for before the next tenant has its turn."""
 TURN_SECONDS: Final = 2.0
 """How long one batch of wake-ups may fold before tenants with more go to the end of the queue."""
+TURN_SECONDS_MAX: Final = 60.0
+"""The same where no other wake-up waits: whoever folded a tenant last has at hand what comes next."""
 STOP_SECONDS: Final = 10.0
 WATCH_SECONDS: Final = 3.0
 """How long one that reads no more may go unnoticed while its handler still runs; else it is seen at once."""
@@ -117,6 +119,7 @@ class _Worker:
         self.broker = new_broker(redis_url, stop_seconds=STOP_SECONDS)
         self.subscribers: list[LogicSubscriber] = []
         self.overdue_at = 0.0
+        self.held_by_others: set[str] = set()
         # A subscriber that claims reads nothing new, so there are two on one handler.
         for stream in (
             StreamSub(
@@ -203,13 +206,14 @@ class _Worker:
     async def _fold_in_turns(self, tenants: list[str], *, until: float) -> None:
         clock = asyncio.get_running_loop().time
         waiting = tenants
-        left = False
+        left = is_over = False
         while waiting:
             unfinished: list[str] = []
             for tenant in waiting:
                 if self.stop.is_set():
                     raise Left
-                if clock() > until:
+                is_over = is_over or (clock() > until and await self._is_over(until))
+                if is_over:
                     unfinished.append(tenant)
                     continue
                 match await self._fold(tenant):
@@ -219,12 +223,23 @@ class _Worker:
                         unfinished.append(tenant)
                     case True:
                         pass
-            if unfinished and clock() > until:
+            if unfinished and is_over:
                 await self._send_again(unfinished)
                 unfinished = []
             waiting = unfinished
         if left:
             raise Left
+
+    async def _is_over(self, until: float) -> bool:
+        """Return whether a turn that has lasted until then ends now."""
+        if asyncio.get_running_loop().time() > until - TURN_SECONDS + TURN_SECONDS_MAX:
+            return True
+        client = await self.broker.connect()
+        try:
+            stream, [group] = await client.xinfo_stream(STREAM), await client.xinfo_groups(STREAM)
+        except (RedisError, OSError, ValueError):
+            return True
+        return bool(stream["last-generated-id"] != group["last-delivered-id"])
 
     async def _fold(self, tenant: str) -> bool | None:
         """Fold once; return whether the head is reached, None where nothing could be done just now."""
@@ -233,15 +248,21 @@ class _Worker:
         log = _log.bind(tenant=tenant, consumer=self.consumer)
         try:
             with span("fold") as folding:
+                # Whoever folds it goes on doing so: it is not waited for in a line with that one's next fold.
+                wait_seconds = 0.0 if tenant in self.held_by_others else WAIT_SECONDS
                 report = await fold(
-                    self.db, tenant, self.projector, events_max=self.events_max, wait_seconds=WAIT_SECONDS
+                    self.db, tenant, self.projector, events_max=self.events_max, wait_seconds=wait_seconds
                 )
+                self.held_by_others.discard(tenant)
                 # From when this span ends, they are visible.
                 link(folding, tenant, range(report.after + 1, report.commit + 1))
         except Unavailable as error:
             if error.part == CURSOR:
                 # Whoever folds it may not have seen what this message is about: it comes round again.
                 await self._end_overdue()
+                if tenant in self.held_by_others:
+                    await wait_for(self.stop, seconds=WAIT_SECONDS)
+                self.held_by_others.add(tenant)
                 return False
             # Ended from outside, it may have been too long: as long again, it would be for ever.
             self.events_max = max(self.events_max // 2, FOLD_EVENTS_MIN)

@@ -28,7 +28,7 @@ class Deliveries:
     """
 
     def __init__(self, plane, commits, chance):
-        self.chance = chance
+        self.chance, self.redis = chance, plane.redis
         self.bag = [{"tenant": one, "commit": commit} for one in TENANTS for commit in range(1, commits[one])]
         self.workers = []
         for number in range(chance.randint(1, WORKERS_MAX)):
@@ -37,6 +37,9 @@ class Deliveries:
             )
             worker.broker = self
             self.workers.append(worker)
+
+    async def connect(self):
+        return self.redis
 
     async def publish(self, message, **_):
         self.bag.append(message)
