@@ -15,7 +15,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CLOCK_STEP: Final = "clock.step"
 """Beside the data folder: how many seconds the clocks of the parts are off."""
 RESTART_SECONDS: Final = 0.3
-LEASE_SECONDS: Final = 8.0
+LEASE_SECONDS: Final = 20.0
 """Of the workers beside the plane's own: a run cannot wait for the usual one."""
 
 
