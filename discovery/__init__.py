@@ -12,7 +12,7 @@ from discovery._border import check_proposal
 from discovery._client import Client
 from discovery._degraded import propose_degraded, typed_state_proposal
 from discovery._embedder import Embedder, Vectors
-from discovery._grounding import grounded, speaks_of_self, spellings
+from discovery._grounding import grounded, speaks_of_self, speaks_to_agent, spellings
 from discovery._keeper import drop_index
 from discovery._model import MODEL_DIGEST
 from discovery._model_folder import folder_digest, holds_graph
@@ -47,6 +47,7 @@ __all__ = [
     "propose_degraded",
     "serve",
     "speaks_of_self",
+    "speaks_to_agent",
     "spellings",
     "tenant_names",
     "typed_state_proposal",

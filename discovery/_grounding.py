@@ -16,7 +16,7 @@ from contracts.trails import Question
 from contracts.views import View
 from discovery._border import is_name
 from discovery._names import NAME_WORDS_MAX, tenant_names
-from discovery._planner import FIRST_PERSON, plan_question
+from discovery._planner import FIRST_PERSON, SECOND_PERSON, plan_question
 from discovery._text import tokenize
 
 SPELLED_WORDS_MAX: Final = 128
@@ -47,6 +47,11 @@ def speaks_of_self(question: str) -> bool:
     return any(token.word in FIRST_PERSON for token in tokenize(question))
 
 
+def speaks_to_agent(question: str) -> bool:
+    """Say whether a question is put to whoever has the memory: "Where are you?"."""
+    return any(token.word in SECOND_PERSON for token in tokenize(question))
+
+
 def grounded(
     question: Question,
     *,
@@ -54,6 +59,7 @@ def grounded(
     proposal: Proposal,
     claimed: Mapping[str, frozenset[str]],
     user: str | None,
+    agent: str | None = None,
     relations: Iterable[str] = (),
 ) -> Proposal:
     """
@@ -65,11 +71,13 @@ def grounded(
         proposal: Untrusted. Its candidates stay; its keys stay as keys that only add evidence.
         claimed: Entities that the record knows by the cut, with the relations claimed on them.
         user: Whom the first person means, as the record has it.
+        agent: Whom the second person means, as the record has it.
         relations: Of the tenant, beside those that are claimed on what is named: a question may name
             a value alone.
     """
     known = {*relations, *(relation for own in claimed.values() for relation in own)}
     names = tenant_names(entities=claimed, relations=known, users=[] if user is None else [user])
+    names = replace(names, agent=agent)
     plan = plan_question(question.text, names, valid_at=view.valid_at)
     named = {
         (entity, relation): KeyProposal(entity=entity, relation=relation, score_ppm=_NAMED_PPM, named=True)

@@ -23,12 +23,14 @@ class TenantNames:
 
     `entities` maps the folded words of a name to the names spelled so; `relations` maps a
     relation to the roots of its own name's words; `user` is the tenant's single actor of class `user`,
-    whom the first person means, or None where there is none or more than one.
+    whom the first person means, or None where there is none or more than one. `agent` is whom the
+    second person means: the only one that is no person and speaks of itself.
     """
 
     entities: Mapping[tuple[str, ...], tuple[str, ...]]
     relations: Mapping[str, frozenset[str]]
     user: str | None
+    agent: str | None = None
 
 
 def tenant_names(*, entities: Iterable[str], relations: Iterable[str], users: Iterable[str]) -> TenantNames:

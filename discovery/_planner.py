@@ -42,6 +42,7 @@ _FRAME: Final = re.compile(
     """,
     re.VERBOSE,
 )
+SECOND_PERSON: Final = frozenset({"you", "your", "yourself"})
 FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "myself"})
 # Someone may be called Will, and something It: such a name must be capitalized inside the sentence.
 _COMMON: Final = STOP_WORDS | {"may", "might", "would", "could", "shall", "must", "march", "august", "mark"}
@@ -99,6 +100,9 @@ def _find_entities(tokens: Sequence[Token], names: TenantNames) -> tuple[tuple[s
         elif names.user is not None and tokens[at].word in FIRST_PERSON:
             found[names.user] = None
         at += max(1, length)
+    if not found and names.agent is not None and not SECOND_PERSON.isdisjoint(each.word for each in tokens):
+        # "Where are you?", but not "Where did you see the cup?", which asks of the cup.
+        found[names.agent] = None
     return tuple(found)[:ENTITIES_MAX], frozenset(taken)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.claims import USER
+from contracts.claims import ASSISTANT, SENSOR, USER
 from contracts.views import View
 from ledger._identity import identity_of
 from ledger._keys import TenantKeys
@@ -39,6 +39,15 @@ _USERS: Final = (
     "convert_from(c.body, 'UTF8')::json #>> '{2,1}' AS class "
     "FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s AND c.commit > %(after)s "
     "AND c.commit <= %(cut)s) AS u WHERE u.class = %(user)s GROUP BY u.actor ORDER BY 2, 1 LIMIT 2"
+)
+# Who speaks of itself, and is no person: the agent whose memory it is.
+_AGENTS: Final = (
+    "SELECT u.actor, min(u.commit) AS commit FROM (SELECT c.commit, c.entity, "
+    "convert_from(c.body, 'UTF8')::json #>> '{2,0}' AS actor, "
+    "convert_from(c.body, 'UTF8')::json #>> '{2,1}' AS class "
+    "FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s AND c.commit > %(after)s "
+    "AND c.commit <= %(cut)s) AS u WHERE u.class = ANY(CAST(%(classes)s AS text[])) AND u.actor = u.entity "
+    "GROUP BY u.actor ORDER BY 2, 1 LIMIT 2"
 )
 
 
@@ -86,3 +95,17 @@ async def first_users(
     bound = {"tenant": keys.tenant, "epoch": epoch, "after": after, "cut": cut, "user": USER}
     reader = Reader(conn=conn, keys=keys, epoch=epoch, cut=cut)
     return [(actor, commit) for actor, commit in await reader.rows(_USERS, bound)]
+
+
+async def first_agents(
+    conn: AsyncConnection, keys: TenantKeys, *, epoch: int, after: int, cut: int
+) -> list[tuple[str, int]]:
+    """
+    Return the two sensors or assistants that claimed something of themselves first, each with its commit.
+
+    Only commits in `(after, cut]` are read. Two are enough to know whether a tenant has one only.
+    """
+    bound = {"tenant": keys.tenant, "epoch": epoch, "after": after, "cut": cut}
+    reader = Reader(conn=conn, keys=keys, epoch=epoch, cut=cut)
+    rows = await reader.rows(_AGENTS, {**bound, "classes": [SENSOR, ASSISTANT]})
+    return [(actor, commit) for actor, commit in rows]

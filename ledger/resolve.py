@@ -29,7 +29,7 @@ from ledger._history import EVERYTHING, History, Window, history, known_commits,
 from ledger._holders import keys_of_relation, relations_of_tenant
 from ledger._identity_answers import identity_answer
 from ledger._keys import TenantKeys
-from ledger._names import claimed_on, first_users
+from ledger._names import claimed_on, first_agents, first_users
 from ledger._occurred import occurred
 from ledger._pin import pin
 from ledger._plain import read_plain
@@ -57,6 +57,7 @@ __all__ = [
     "claimed_on",
     "diff",
     "erased_from",
+    "first_agents",
     "first_users",
     "history",
     "join",

@@ -17,6 +17,7 @@ _ASKING: Final = frozenset({"what", "which", "who", "whom", "whose", "where", "w
 _AUXILIARIES: Final = frozenset({"do", "does", "did", "am", "is", "are", "was", "were", "has", "have", "had"})
 _PAST: Final = frozenset({"did", "was", "were", "had"})
 _FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "myself"})
+_SECOND_PERSON: Final = frozenset({"you", "your", "yourself"})
 _PEOPLE: Final = frozenset({"who", "whom", "people", "persons", "person"})
 _HOW: Final = frozenset({"many", "often", "much", "frequently"})
 
@@ -121,7 +122,10 @@ def _asks_of_others(question: str, words: list[str], *, entity: str, relation: s
     if relation in _MUTUAL or relation.endswith("_by"):
         return False
     spelled = frozenset(words_in(entity))
-    names = spelled if spelled & set(words_in(question)) else _FIRST_PERSON
+    said = set(words_in(question))
+    names = next(
+        own for own in (spelled, _FIRST_PERSON, _SECOND_PERSON) if own & said or own is _SECOND_PERSON
+    )
     cues = cues_of(relation).difference(map(fold, _ASKING))
     cue = next((place for place, word in enumerate(words) if fold(word) in cues), None)
     name = next((place for place, word in enumerate(words) if word in names), None)

@@ -19,6 +19,7 @@ _HELPING: Final = _HAVE | {"do", "does", "did"}
 _DETERMINERS: Final = frozenset({"the", "a", "an"})
 _BETWEEN: Final = _BE | {"also", "already", "currently", "ever", "now", "often", "still", "usually"}
 _FIRST_PERSON: Final = frozenset({"i", "me", "myself"})
+_SECOND_PERSON: Final = frozenset({"you", "yourself"})
 _ASKERS: Final = frozenset({"i", "we", "you"})
 _ASKED_FOR: Final = frozenset({"who", "whom", "what", "which"})
 _PREPOSITIONS: Final = frozenset({"at", "by", "for", "from", "in", "of", "on", "to", "with"})
@@ -48,7 +49,7 @@ class _Sentence:
         self._relation = relation
         own = frozenset(words_in(entity))
         said = {word.removesuffix("'s") for word in self._words}
-        self.names = own if own & said else _FIRST_PERSON & said
+        self.names = own if own & said else (_FIRST_PERSON & said or _SECOND_PERSON & said)
         self._cues = cues_of(relation).difference(map(fold, _ASKED_FOR))
         *stated, last = words_in(relation.replace("_", " ")) or [""]
         # "X is a member of Y": the relation's name is the noun with its preposition.

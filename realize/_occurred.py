@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
-from contracts.claims import Claim
+from contracts.claims import SENSOR, Claim
 from contracts.errors import BadRequest
 from contracts.relations import Cardinality
 from contracts.resolutions import Resolved, ResolvedSet
@@ -24,6 +24,7 @@ from realize._scope import words_of
 from realize._stays import held_beside
 from realize._task import Task
 
+_INSTANT: Final = timedelta(microseconds=1)
 _COARSE: Final = timedelta(days=1)
 """A time of day is exact."""
 
@@ -150,6 +151,18 @@ def _of_value(happened: Sequence[_Happened], words: Sequence[str]) -> list[_Happ
     return named
 
 
+def _is_as_heard(claim: Claim) -> bool:
+    """
+    Say whether an occurrence has no time but that at which it was told: it was at some time before.
+
+    What a sensor reports, it reports when it happens.
+    """
+    validity = claim.validity
+    heard = claim.recorded_at if claim.observed_at is None else min(claim.observed_at, claim.recorded_at)
+    is_instant = validity.start is not None and validity.end == validity.start + _INSTANT
+    return is_instant and validity.start == heard and claim.source.actor_class != SENSOR
+
+
 def _check_states(states: Sequence[str]) -> None:
     if "conflict" in states:
         raise unclear("history_disputed")
@@ -162,8 +175,9 @@ def _check_states(states: Sequence[str]) -> None:
 
 def _happened(member: Resolved) -> _Happened:
     """Return an occurrence with the narrowest time that it was told with."""
-    starts = [claim.validity.start for claim in member.claims if claim.validity.start is not None]
-    ends = [claim.validity.end for claim in member.claims if claim.validity.end is not None]
+    dated = [claim for claim in member.claims if not _is_as_heard(claim)]
+    starts = [claim.validity.start for claim in dated if claim.validity.start is not None]
+    ends = [claim.validity.end for claim in dated if claim.validity.end is not None]
     if not starts or not ends:
         raise unclear("time_or_scope_not_resolved")
     return _Happened(value=member.value, start=max(starts), end=min(ends), claims=tuple(member.claims))

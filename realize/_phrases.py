@@ -268,6 +268,10 @@ since when (?:do|have) <WE> (?:know|known) that S0(?: <BE>)?<NAMED>
  (?:BEGIN )?R<NAMED>
 (?P<asking>what|where|who|whom) (?:did|was|were) <PLAIN> (?P<first>previously|before(?: that| now)?)
 (?P<asking>what|where|who|whom) (?:is|was|were) (?P<e>E\d) 's (?P<first>previous) R
+(?P<asking>where) (?:was|were) (?:the )?(?P<e>E\d)(?: right| directly| just| immediately)?
+ (?P<first>previously|before(?: that| now)?)
+(?P<asking>where) (?:was|were) (?:the )?(?P<e>E\d)(?: right| directly| just| immediately)?
+ (?:(?P<first>before)|after)<NAMED>
 """,
     "occurred_beside": r"""
 (?P<asking>what|where|which (?:place|thing)) did S0(?: right| directly| just| immediately| next)?

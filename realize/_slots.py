@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +33,7 @@ _TODAY: Final = frozenset({"today", "tonight"})
 _BEGINNING: Final = frozenset({"move", "moved", "moving"})
 """Verbs that mean a relation and say that it begins: where Ann moved is not where she lived all along."""
 _FIRST_PERSON: Final = {"i": "", "me": "", "my": " 's"}
+_SECOND_PERSON: Final = {"you": "", "your": " 's"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def slotted(text: str, plan: Plan, *, entities: Sequence[str], relation: str) ->
         token for token in _tokens(text) if not any(_inside(token, (start, end)) for start, (end, _) in dated)
     ]
     for number, entity in enumerate(entities):
-        places = list(_places(tokens, entity)) or list(_first_person(tokens))
+        places = list(_places(tokens, entity)) or list(_in_person(tokens, _FIRST_PERSON))
+        places = places or list(_in_person(tokens, _SECOND_PERSON))
         if not places:
             return None
         slots.update({start: (end, f"E{number}{owns}") for start, end, owns in places})
@@ -134,10 +136,10 @@ def _places(tokens: Sequence[_Token], entity: str) -> Iterator[tuple[int, int, s
         yield run[0].start, run[-1].end, " 's" if run[-1].owns else ""
 
 
-def _first_person(tokens: Sequence[_Token]) -> Iterator[tuple[int, int, str]]:
+def _in_person(tokens: Sequence[_Token], person: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
     for token in tokens:
-        if token.word in _FIRST_PERSON:
-            yield token.start, token.end, _FIRST_PERSON[token.word]
+        if token.word in person:
+            yield token.start, token.end, person[token.word]
 
 
 def _relation(tokens: Sequence[_Token], free: Sequence[_Token], relation: str) -> dict[int, tuple[int, str]]:

@@ -106,3 +106,23 @@ async def test_a_visit_that_was_told_without_a_time_may_have_been_at_any(client,
     found = (await client.post("/v1/home/ask", json={"question": "What did Ann visit last?"})).json()
 
     assert (found["status"], found["answer"]) == ("evidence", None)
+
+
+async def test_the_clock_of_a_telling_is_not_the_time_of_what_it_tells(client, discovery, remember):
+    seen = {"actor": {"id": "cam", "class": "sensor"}}
+    await remember(
+        "home",
+        told("Ann", "visited", "Oslo", 1, heard="2025-05-09T18:30:00Z"),
+        {**told("Rob", "visited", "kitchen", 2, heard="2025-05-09T18:30:00Z"), **seen},
+        told("Bea", "visited", "Oslo", 3, heard="2025-05-09T18:30:00Z"),
+        told("Bea", "visited", "Rome", 4, at="2025-02-01"),
+    )
+
+    async def reason(question):
+        found = (await client.post("/v1/home/ask", json={"question": question})).json()
+        return found["answer"] if found["status"] == "answered" else found["reason"]
+
+    assert await reason("When did Ann last visit Oslo?") == "time_or_scope_not_resolved"
+    assert await reason("What did Bea visit last?") == "time_or_scope_not_resolved"
+    # A sensor tells what happens when it does.
+    assert await reason("When did Rob last visit the kitchen?") == "2025-05-09T18:30:00Z"
