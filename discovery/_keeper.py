@@ -48,6 +48,8 @@ class _Held:
     """An index in memory, and the reading that is going on for it."""
 
     index: TenantIndex
+    # Whose vectors it has room for: another may be taken into use while it is read.
+    model: str | None
     # ERASURE events up to this position were in the log before the first event was read.
     read_from_head: int
     reading: asyncio.Task[None] | None = None
@@ -193,10 +195,14 @@ class Keeper:
         if self._cache is not None:
             loaded = await self._cache.load(self._db, tenant, model)
             if loaded is not None and model == self.embedding.model_digest:
-                return _Held(index=loaded.index, read_from_head=loaded.head_position)
+                return _Held(index=loaded.index, model=model, read_from_head=loaded.head_position)
         async with self._db.snapshot(tenant) as conn:
             head = await log.head(conn)
-        return _Held(index=TenantIndex(dimensions=self.embedding.dimensions), read_from_head=head.position)
+        return _Held(
+            index=TenantIndex(dimensions=self.embedding.dimensions),
+            model=self.embedding.model_digest,
+            read_from_head=head.position,
+        )
 
     def _shrink(self, *, keep: str) -> None:
         total = sum(held.index.bytes_held for held in self._held.values())
@@ -219,7 +225,7 @@ class Keeper:
             async with self._db.snapshot(tenant) as conn:
                 keys = await log.tenant_keys(self._db, tenant, conn)
                 page = await log.read_events(conn, keys, after_position=index.position, limit=PAGE_EVENTS_MAX)
-                stored = await self._stored(conn, tenant, index.position, page)
+                stored = await _stored(conn, tenant, held.model, index.position, page)
             if not page:
                 break
             if any(
@@ -244,20 +250,6 @@ class Keeper:
         if self._cache is not None:
             self._cache.drop(tenant)
         _log.info("index_dropped_after_erasure", tenant=tenant)
-
-    async def _stored(
-        self, conn: AsyncConnection, tenant: str, after: int, page: Sequence[log.LoggedEvent]
-    ) -> dict[str, Vectors]:
-        model = self.embedding.model_digest
-        if model is None or not page:
-            return {}
-        return await load_vectors(
-            conn,
-            tenant=tenant,
-            model=model,
-            after_position=after,
-            upto_position=page[-1].position,
-        )
 
     async def _read_claims(self, tenant: str, index: TenantIndex, epoch: int) -> None:
         book = index.book(epoch)
@@ -327,6 +319,16 @@ async def drop_index(db: log.Database, tenant: str) -> int:
     """
     async with db.tenant(tenant) as conn:
         return await drop_vectors(conn, tenant=tenant)
+
+
+async def _stored(
+    conn: AsyncConnection, tenant: str, model: str | None, after: int, page: Sequence[log.LoggedEvent]
+) -> dict[str, Vectors]:
+    if model is None or not page:
+        return {}
+    return await load_vectors(
+        conn, tenant=tenant, model=model, after_position=after, upto_position=page[-1].position
+    )
 
 
 async def _add(index: TenantIndex, page: Sequence[log.LoggedEvent], stored: dict[str, Vectors]) -> None:

@@ -153,6 +153,26 @@ async def test_a_swapped_model_is_indexed_beside_the_old_one_whatever_its_dimens
     assert [model for _, model in await vectors(db)] == ["a", "b", "c"] * 3
 
 
+async def test_a_model_that_comes_while_the_log_is_read_brings_its_vectors_to_another_index(db, monkeypatch):
+    """Discovery begins without its model, and ended where that came in the midst of a tenant."""
+    await emit(db, *TALK[:3])
+    embedder = WordEmbedder()
+    async with Kept(db, embedder) as kept:
+        await kept.ask("lamp", 3)
+        await until_embedded(kept.keeper, 3)
+    read_events = log.read_events
+
+    async def reads(*of, **more):
+        if kept.keeper.embedding.model_digest is None:
+            kept.keeper.use(embedder)
+        return await read_events(*of, **more)
+
+    monkeypatch.setattr(log, "read_events", reads)
+    async with Kept(db, None) as kept:
+        await kept.ask("lamp", 3)
+        assert route(await kept.ask("lamp", 3), "dense").state == "ok"
+
+
 async def test_a_model_that_gives_other_vectors_than_it_says_is_a_mismatch_and_words_still_find(db):
     class Lying(WordEmbedder):
         def embed(self, texts):
