@@ -30,7 +30,7 @@ from ledger._identity import NO_MERGES, Merges
 from ledger._intervals import NEVER
 from ledger._occurrences import WHOLE
 from ledger._told import Claims
-from ledger._values import normal_form, takes
+from ledger._values import NORMALIZERS, normal_form, takes
 from ledger._world import Key
 
 _ASSERT = Stance.ASSERT.value
@@ -201,19 +201,29 @@ def _replace_each_other(sources: Sequence[list[str]], entity: str, contract: Rel
 class _Says:
     """Whether a state says the value of a first one, in whose contract equal values may be written unlike."""
 
-    __slots__ = ("_contract", "_value", "form")
+    __slots__ = ("_contract", "_normalized", "_normalizer", "_value", "form")
 
     def __init__(self, first: Told, contract: RelationContract) -> None:
+        value = first.said[0]
         self._contract = contract
-        self._value = first.said[0]
-        self.form = normal_form(self._value, contract)
+        self._value = value
+        self.form = normal_form(value, contract)
+        # The form of a text is its normalized words as JSON: one for each claim that is listed is not made.
+        self._normalizer = NORMALIZERS[contract.normalizer]
+        is_text = contract.value_type == ValueType.ANY and isinstance(value, str)
+        self._normalized = self._normalizer(value) if is_text else None
 
     def __call__(self, told: Told) -> bool:
         value = told.said[0]
-        if isinstance(value, str) and value == self._value:
-            # Spelt alike: nothing has to be made of it.
-            return told.stance != _END
-        return told.stance != _END and normal_form(value, self._contract) == self.form
+        if told.stance == _END:
+            return False
+        if isinstance(value, str):
+            if value == self._value:
+                # Spelt alike: nothing has to be made of it.
+                return True
+            if self._normalized is not None:
+                return self._normalizer(value) == self._normalized
+        return normal_form(value, self._contract) == self.form
 
 
 def _check_newest(present: Iterable[tuple[int, Told]], first: Told, says: _Says) -> None:

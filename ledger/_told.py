@@ -123,6 +123,9 @@ def claims_in(rows: Sequence[Row], on: Sequence[Key], keys: TenantKeys, *, epoch
     Raises:
         IntegrityFault: A column does not match the seal.
     """
+    if len(rows) == 1:
+        # As of most keys that are read alone: nothing is joined, nor taken apart again.
+        return [_claims_in_one(rows[0], on[0], keys, epoch=epoch)]
     counts = [len(row.claims) for row in rows]
     entities, relations = [], []
     for row, (entity, relation), count in zip(rows, on, counts, strict=True):
@@ -139,6 +142,19 @@ def claims_in(rows: Sequence[Row], on: Sequence[Key], keys: TenantKeys, *, epoch
     return [
         Claims(sorted(told[end - count : end]), epoch=epoch) for count, end in zip(counts, ends, strict=True)
     ]
+
+
+def _claims_in_one(row: Row, on: Key, keys: TenantKeys, *, epoch: int) -> Claims:
+    count = len(row.claims)
+    entities = row.entities or [on[0]] * count
+    relations = row.relations or [on[1]] * count
+    told = told_in(
+        list(zip(entities, relations, row.stances, strict=True)),
+        (row.claims, row.positions, row.ordinals, row.commits, row.event_ids, row.bodies),
+        row.seals, keys, epoch=epoch,
+    )  # fmt: skip
+    told.sort()
+    return Claims(told, epoch=epoch)
 
 
 def claims_of(rows: Sequence[Sequence[Any]], keys: TenantKeys, *, epoch: int) -> list[Claim]:

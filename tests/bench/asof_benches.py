@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+import psutil
+
 from contracts.grants import LOCAL_GRANT
 from contracts.resolutions import Resolved
 from contracts.times import KnownAt, ValidAt
@@ -25,7 +27,8 @@ from tests.bench.histories import SHAPES, START, STEP, history_of, recorded_at
 from tests.bench.ledger_benches import reading
 from tests.bench.measure import Row, latencies, rate
 
-READS = 41
+READS = 301
+ANATID_READS = 41
 WRITES = 40
 KEY: Final = ("thing", "located_in")
 ARM_BLOCK = 70
@@ -71,18 +74,16 @@ async def reads(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
         tenant = f"as-of-{size}"
         await history_of(at, tenant, [KEY], SHAPES["steady"], size=size)
         await _fill_plain(at, f"{KEY[0]} of {size}", size)
-        ours, plain = [], []
-        for one in asked:
-            # In turns: minutes apart the machine is another.
-            ours.append(await _ours(at, tenant, one))
-            plain.append(await _plain(at, f"{KEY[0]} of {size}", one))
+        both = await _in_turns(at, tenant, f"{KEY[0]} of {size}", asked)
+        ours = both.ours.seconds
+        yield both.processor_time(name, size)
         yield latencies(
             bench=f"{name}, as a door answers", size=size,
             seconds=[await _answered(at, tenant, one) for one in asked],
             note="the same with every claim of the answer written out for the wire",
         )  # fmt: skip
         yield latencies(
-            bench=f"{name}, plain", size=size, seconds=ours, beside=_median_ms(plain),
+            bench=f"{name}, plain", size=size, seconds=ours, beside=_median_ms(both.plain.seconds),
             note="beside a table with valid_from, valid_to, recorded_at and a window query",
         )  # fmt: skip
         async with arm("anatid_arm.py", "memory.anatid") as anatid:
@@ -92,8 +93,8 @@ async def reads(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
                 )
                 continue
             await anatid.ask("fill", size)
-            answers = await anatid.ask("read", [[one.valid, one.known] for one in asked])
-            for one, (_, said) in zip(asked, answers, strict=True):
+            answers = await anatid.ask("read", [[one.valid, one.known] for one in asked[:ANATID_READS]])
+            for one, (_, said) in zip(asked, answers, strict=False):
                 # Its copied blocks repeat the words of the first one.
                 assert said == [f"value {min(one.valid, one.known) % ARM_BLOCK}"], one
             yield latencies(
@@ -101,6 +102,53 @@ async def reads(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
                 beside=_median_ms([seconds for seconds, _ in answers]),
                 note="beside anatid 0.4.1, its context() of one entity",
             )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What each read of one side waited for, and the processor time of both its processes, in seconds."""
+
+    seconds: list[float]
+    processor_seconds: list[float]
+    server_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Both:
+    """Ours and the plain table, asked the same questions in turns: minutes apart the machine is another."""
+
+    ours: Side
+    plain: Side
+
+    def processor_time(self, name: str, size: int) -> Row:
+        """Return what a read takes of both processes: a busy machine changes it least."""
+        ours, plain = (
+            1_000 * (sum(side.processor_seconds) + side.server_seconds) / len(side.seconds)
+            for side in (self.ours, self.plain)
+        )
+        return Row(
+            bench=f"{name}, plain, processor time", size=size, n=len(self.ours.seconds), unit="ms",
+            value=ours, beside=plain, note="means, of the reading process and its server",
+        )  # fmt: skip
+
+
+async def _in_turns(at: Grounds, tenant: str, entity: str, asked: Sequence[Asked]) -> Both:
+    [[ours_pid]] = await at.plane.database.rows("SELECT pg_backend_pid()", {})
+    servers = [psutil.Process(pid) for pid in (ours_pid, at.plain.info.backend_pid)]
+    seconds: tuple[list[float], list[float]] = ([], [])
+    spent: tuple[list[float], list[float]] = ([], [])
+    before = [sum(server.cpu_times()[:2]) for server in servers]
+    for one in asked:
+        for side in (0, 1):
+            started = time.process_time()
+            seconds[side].append(await (_plain(at, entity, one) if side else _ours(at, tenant, one)))
+            spent[side].append(time.process_time() - started)
+    after = [sum(server.cpu_times()[:2]) for server in servers]
+    ours, plain = (
+        Side(seconds=seconds[side], processor_seconds=spent[side], server_seconds=after[side] - before[side])
+        for side in (0, 1)
+    )
+    return Both(ours=ours, plain=plain)
 
 
 async def writes(at: Grounds, *, large: bool) -> AsyncIterator[Row]:

@@ -61,26 +61,27 @@ END
 $function$;
 
 -- What every key hangs on at a cut: a digest of the contracts, whether there are claims about who is one
--- with whom, and whether anything was erased that left a tombstone.
+-- with whom, and whether anything was erased that left a tombstone; and of one relation, if named, whether its
+-- contract takes values of one type alone. One statement: to begin each takes longer than what it finds.
 CREATE FUNCTION echoplane_stand(
-    p_tenant text, p_epoch integer, p_cut bigint, p_last bigint,
-    OUT contracts bytea, OUT has_identity boolean, OUT has_tombstones boolean
+    p_tenant text, p_epoch integer, p_cut bigint, p_last bigint, p_relation text,
+    OUT contracts bytea, OUT has_identity boolean, OUT has_tombstones boolean, OUT is_typed boolean
 )
 LANGUAGE plpgsql STABLE
 AS $function$
 #variable_conflict use_column
 BEGIN
-    contracts := (
-        SELECT sha256(coalesce(string_agg(
+    SELECT sha256(coalesce(string_agg(
             convert_to(format('%s %s ', r.relation, r.commit), 'UTF8') || r.contract || r.seal, ''
             ORDER BY r.relation
-        ), '')) FROM relation AS r WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.commit <= p_cut
-    );
-    has_identity := EXISTS (
-        SELECT FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch
-            AND c.relation IN ('same_as', 'not_same_as') AND c.position <= p_last
-    );
-    has_tombstones := EXISTS (SELECT FROM tombstone AS t WHERE t.tenant = p_tenant);
+        ), '')), EXISTS (
+            SELECT FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch
+                AND c.relation IN ('same_as', 'not_same_as') AND c.position <= p_last
+        ), EXISTS (SELECT FROM tombstone AS t WHERE t.tenant = p_tenant), coalesce(bool_or(
+            r.relation = p_relation AND position(convert_to('"value_type":"any"', 'UTF8') IN r.contract) = 0
+        ), false)
+    INTO contracts, has_identity, has_tombstones, is_typed
+    FROM relation AS r WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.commit <= p_cut;
 END
 $function$;
 
@@ -161,7 +162,7 @@ DECLARE
     v_last bigint := (SELECT c.first_position + c.event_count - 1 FROM commit AS c
                       WHERE c.tenant = p_tenant AND c.commit = p_cut);
     v_nodes bigint[] := echoplane_nodes(p_cut, v_folded);
-    v_stand record := echoplane_stand(p_tenant, p_epoch, p_cut, v_last);
+    v_stand record := echoplane_stand(p_tenant, p_epoch, p_cut, v_last, NULL);
 BEGIN
     RETURN QUERY
     WITH wanted AS MATERIALIZED (
@@ -287,9 +288,9 @@ AS $function$
         LEFT JOIN epoch AS e ON e.tenant = a.tenant AND e.epoch = a.epoch
         LEFT JOIN commit AS c ON c.tenant = a.tenant AND c.commit = a.cut
     )
-    SELECT st.*, f.*
+    SELECT st.contracts, st.has_identity, st.has_tombstones, f.*
     FROM pinned AS p CROSS JOIN LATERAL (
-        SELECT * FROM echoplane_stand(p.tenant, p.epoch, p.cut, p.last) OFFSET 0
+        SELECT * FROM echoplane_stand(p.tenant, p.epoch, p.cut, p.last, NULL) OFFSET 0
     ) AS st CROSS JOIN LATERAL unnest(p.firsts, p.lasts) AS piece (first, last)
     CROSS JOIN LATERAL (
         WITH standing AS MATERIALIZED (
@@ -365,7 +366,7 @@ $function$;
 --          the oldest is (`known_from`)
 --   named  the first claim that it has there, where it is not among those
 -- What is not given is the newest. Of an epoch that is not there, or not so far, there is the view alone.
--- Step by step: to make one statement of it ready for a single key takes longer than all that it finds.
+-- In few steps: to begin each takes longer than all that it finds. In one, it would be made ready for longer.
 CREATE FUNCTION echoplane_read(
     p_tenant text, p_epoch integer, p_commit bigint, p_known_at timestamptz, p_at timestamptz,
     p_now timestamptz, p_entity text, p_relation text, p_claims integer
@@ -387,7 +388,6 @@ DECLARE
     v_known timestamptz;
     v_stand record;
     v_nodes bigint[];
-    v_line bigint;
     v_first bytea;
     v_until bigint;
 BEGIN
@@ -415,7 +415,7 @@ BEGIN
     kind := 'view';
     known_from := v_folded;
     known_to := coalesce(v_cut, 0);
-    v_stand := echoplane_stand(p_tenant, epoch, known_to, v_last);
+    v_stand := echoplane_stand(p_tenant, epoch, known_to, v_last, p_relation);
     seal := v_stand.contracts;
     RETURN NEXT;
     IF p_entity IS NULL OR v_stand.has_identity OR v_stand.has_tombstones OR v_last IS NULL
@@ -424,26 +424,27 @@ BEGIN
         RETURN;
     END IF;
     p_epoch := epoch;
-    SELECT l.line INTO v_line FROM line AS l
-    WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = p_entity AND l.relation = p_relation
-        AND l.part = '' AND convert_from(l.tail, 'UTF8') LIKE '%,true]';
-    IF NOT FOUND OR EXISTS (
-        SELECT FROM claim AS c
-        WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p_entity AND c.relation = p_relation
-            AND c.position <= v_last AND c.stance IN ('correct', 'retract', 'settle', 'dispute')
-    ) OR EXISTS (
-        SELECT FROM reach AS r
-        WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = p_entity AND r.relation = p_relation
-            AND r.position <= v_last AND r.acts
-    ) THEN
-        RETURN;
-    END IF;
     v_nodes := echoplane_nodes(v_cut, v_folded);
     SELECT 'plain', '', lower(c.valid), upper(c.valid), lower(c.known), upper(c.known), c.state, c.seal, c.claims
     INTO kind, part, valid_from, valid_to, known_from, known_to, state, seal, claims
-    FROM unnest(v_nodes) AS u (node) CROSS JOIN LATERAL (
+    FROM (
+        SELECT l.line FROM line AS l
+        WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = p_entity AND l.relation = p_relation
+            AND l.part = '' AND substr(l.tail, octet_length(l.tail) - 5) = '\x2c747275655d'
+            AND NOT EXISTS (
+                SELECT FROM claim AS c
+                WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p_entity
+                    AND c.relation = p_relation AND c.position <= v_last
+                    AND c.stance IN ('correct', 'retract', 'settle', 'dispute') OFFSET 0
+            ) AND NOT EXISTS (
+                SELECT FROM reach AS r
+                WHERE r.tenant = p_tenant AND r.epoch = p_epoch AND r.entity = p_entity
+                    AND r.relation = p_relation AND r.position <= v_last AND r.acts OFFSET 0
+            )
+        OFFSET 0
+    ) AS l CROSS JOIN unnest(v_nodes) AS u (node) CROSS JOIN LATERAL (
         SELECT c.valid, c.known, c.state, c.claims, c.seal FROM cell AS c
-        WHERE c.tenant = p_tenant AND c.line = v_line AND c.node = u.node AND c.starts <= v_at
+        WHERE c.tenant = p_tenant AND c.line = l.line AND c.node = u.node AND c.starts <= v_at
         ORDER BY c.starts DESC LIMIT 1
     ) AS c
     WHERE c.valid @> v_at AND c.known @> v_cut
@@ -453,7 +454,7 @@ BEGIN
     END IF;
     v_first := claims[1];
     RETURN NEXT;
-    IF echoplane_typed(p_tenant, p_epoch, v_cut, ARRAY[p_relation]) = '{}' THEN
+    IF NOT v_stand.is_typed THEN
         v_until := extract(epoch FROM v_at) * 1000000;
     END IF;
     SELECT 'own', c.position, c.amount, c.claims, c.positions, c.ordinals, c.commits, c.event_ids, c.stances,
