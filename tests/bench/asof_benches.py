@@ -100,7 +100,7 @@ async def reads(at: Grounds, *, large: bool) -> AsyncIterator[Row]:
             yield latencies(
                 bench=f"{name}, anatid", size=size, seconds=ours,
                 beside=_median_ms([seconds for seconds, _ in answers]),
-                note="beside anatid 0.4.1, its context() of one entity",
+                note=f"beside anatid 0.4.1, its context() of one entity, {ANATID_READS} reads",
             )  # fmt: skip
 
 
