@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from ledger._decide import value_of
 from ledger._entries import Entry
@@ -21,8 +21,10 @@ Comparable = TypeVar("Comparable", tuple[int, tuple[int, int]], tuple[int, int, 
 Order: TypeAlias = tuple[int, tuple[int, int]]
 """(start, place)."""
 
-# After every order that starts at an instant.
-_LAST = (2**63, 0)
+LAST: Final = (2**63, 0)
+"""After every place: `(at, LAST)` comes after all that starts up to an instant."""
+FIRST: Final = (-1, -1)
+"""Before every place: `(at, FIRST)` comes before all that starts at an instant or later."""
 
 
 class Chain:
@@ -106,13 +108,13 @@ class Chain:
 
     def starts(self, start: int, end: int) -> Iterator[int]:
         """Yield where a state starts inside `(start, end)`."""
-        first = bisect_right(self._orders, (start, _LAST))
-        for order in self._orders[first : bisect_left(self._orders, (end, (-1, -1)))]:
+        first = bisect_right(self._orders, (start, LAST))
+        for order in self._orders[first : bisect_left(self._orders, (end, FIRST))]:
             yield order[0]
 
     def present(self, at: int) -> list[Entry]:
         """Return all that cover an instant."""
-        return [self._entries[order] for order in self._orders[: bisect_right(self._orders, (at, _LAST))]]
+        return [self._entries[order] for order in self._orders[: bisect_right(self._orders, (at, LAST))]]
 
     def kernel(self, at: int, values: Iterable[str] | None) -> list[Entry]:
         """
@@ -121,7 +123,7 @@ class Chain:
         The latest, the first of its run and the one before it; with `values` given (other ranks are on
         the line) also what `told` returns. Of a run with erased states the first that is left carries it.
         """
-        until = bisect_right(self._orders, (at, _LAST))
+        until = bisect_right(self._orders, (at, LAST))
         if not until:
             return []
         latest = self._orders[until - 1]
@@ -150,7 +152,7 @@ class Chain:
 
     def latest(self, at: int) -> Entry | None:
         """Return the latest of those that cover an instant."""
-        until = bisect_right(self._orders, (at, _LAST))
+        until = bisect_right(self._orders, (at, LAST))
         return self._entries[self._orders[until - 1]] if until else None
 
     def last_other(self, at: int, value: str) -> Entry | None:
@@ -161,34 +163,32 @@ class Chain:
         begins = bisect_left(self._orders, self._runs[bisect_right(self._runs, latest.order) - 1])
         return self._entries[self._orders[begins - 1]] if begins else None
 
-    def begins(self, before: Entry | None, at: int) -> Iterator[Entry]:
-        """Yield the first that covers an instant, after one: and the first of these that is not erased."""
-        first = 0 if before is None else bisect_right(self._orders, before.order)
-        orders = self._orders[first : bisect_right(self._orders, (at, _LAST))]
-        if not orders:
+    def begins(self, after: Order | None, at: int) -> Iterator[Entry]:
+        """Yield the first that covers an instant, after a place, and the first of these not erased."""
+        first = 0 if after is None else bisect_right(self._orders, after)
+        end = bisect_right(self._orders, (at, LAST))
+        if first >= end:
             return
-        yield self._entries[orders[0]]
-        if bisect_left(self._erased, orders[0]) < bisect_right(self._erased, orders[-1]):
+        yield self._entries[self._orders[first]]
+        if bisect_left(self._erased, self._orders[first]) < bisect_right(self._erased, self._orders[end - 1]):
+            orders = (self._orders[place] for place in range(first, end))
             yield from (self._entries[order] for order in islice(filter(self._is_left, orders), 1))
 
-    def begun(self, after: int, until: int) -> list[Entry]:
-        """Return those that begin after one instant and not after another."""
-        first, end = bisect_right(self._orders, (after, _LAST)), bisect_right(self._orders, (until, _LAST))
+    def begun(self, after: int, until: int, *, count_max: int) -> list[Entry] | None:
+        """Return those that begin after one instant and not after another; None if these are too many."""
+        first, end = bisect_right(self._orders, (after, LAST)), bisect_right(self._orders, (until, LAST))
+        if end - first > count_max:
+            return None
         return [self._entries[order] for order in self._orders[first:end]]
 
-    def next_from(self, at: int) -> Entry | None:
-        """Return the first state that begins at an instant or later."""
-        first = bisect_left(self._orders, (at, (-1, -1)))
-        return self._entries[self._orders[first]] if first < len(self._orders) else None
-
-    def after(self, entry: Entry) -> Entry | None:
-        """Return the first state after one, be that here or not."""
-        at = bisect_right(self._orders, entry.order)
+    def after(self, order: Order) -> Entry | None:
+        """Return the first state after a place, be there one or not."""
+        at = bisect_right(self._orders, order)
         return self._entries[self._orders[at]] if at < len(self._orders) else None
 
-    def other_after(self, entry: Entry, value: str) -> int:
-        """Return where the first state after one starts that has another value than this."""
-        following = self.after(entry)
+    def other_after(self, order: Order, value: str) -> int:
+        """Return where the first state after a place starts that has another value than this."""
+        following = self.after(order)
         if following is None:
             return FOREVER
         if value_of(following) != value:

@@ -64,6 +64,7 @@ class LiveLine:
         self._has_erased = False
         self._ranks: dict[int, _Rank] = {}
         self._chains: dict[int, dict[str, Chain]] = defaultdict(lambda: defaultdict(Chain))
+        self._free_of: dict[int, dict[str, Chain]] = defaultdict(lambda: defaultdict(Chain))
         self._boxes: dict[_Group, Pieces[Entry]] = defaultdict(Pieces)
         self._doubts: Pieces[Entry] = Pieces()
         self._doubted = Coverage()
@@ -133,11 +134,15 @@ class LiveLine:
         was_state, is_state = before == state, after == state
         if was_state:
             chain.remove(entry)
+            if self._is_free_of_many(entry):
+                self._free_of[entry.rank][entry.actor_id].remove(entry)
         else:
             for start, end in before:
                 self._boxes[group].remove(start, end, entry)
         if is_state:
             chain.add(entry)
+            if self._is_free_of_many(entry):
+                self._free_of[entry.rank][entry.actor_id].add(entry)
         else:
             for start, end in after:
                 self._boxes[group].add(start, end, entry)
@@ -149,18 +154,20 @@ class LiveLine:
 
     def _reach(self, entry: Entry, chain: Chain, group: _Group) -> Iterator[tuple[int, int]]:
         """Yield where a state makes a difference by being there or not, everything else being equal."""
-        if not self._is_known_by_few(entry.rank) or self._has_erased:
+        if not self._is_known_by_few() or self._has_erased:
             # Also a value that stands already is carried by what is left alone.
             yield entry.start, FOREVER
             return
         rank, alone = group[0], len(self._ranks) == 1
         boxes = [self._boxes[group]]
+        if self._ranks[rank].is_mixed:
+            boxes = [found for (of, _), found in self._boxes.items() if of == rank]
         if self._ranks[rank].hangs_on_window(self._window_us):
-            yield entry.start, windowed.reach(entry, chain, window_us=self._window_us) if alone else FOREVER
+            far = windowed.reach(entry, self._sources(rank), window_us=self._window_us) if alone else FOREVER
+            yield entry.start, far
         elif self._ranks[rank].is_mixed:
             free, own = self._free_and_own(rank)
             yield entry.start, mixed.reach(entry, chain, free, own) if alone else FOREVER
-            boxes = [found for (of, _), found in self._boxes.items() if of == rank]
         else:
             yield entry.start, chain.reach(entry, alone=alone)
             if not alone and not chain.has_before(entry):
@@ -169,12 +176,18 @@ class LiveLine:
         for start, end, _ in joined.from_iterable(found.overlapping(entry.start, FOREVER) for found in boxes):
             yield max(start, entry.start), end
 
-    def _is_known_by_few(self, rank: int) -> bool:
+    def _is_known_by_few(self) -> bool:
         """Return whether few of a rank's states decide an instant that no interval of theirs covers."""
-        if self._has_erased and len(self._ranks) > 1:
-            return False
-        own = self._ranks[rank]
-        return not self._has_foreign_ends and not (own.is_mixed and own.hangs_on_window(self._window_us))
+        return not self._has_foreign_ends and not (self._has_erased and len(self._ranks) > 1)
+
+    def _is_free_of_many(self, entry: Entry) -> bool:
+        """Return whether its source's states are kept apart too, though its rule is `any`."""
+        return self._window_us > 0 and entry.replaces_any
+
+    def _sources(self, rank: int) -> windowed.Sources:
+        chains = self._chains[rank]
+        own = {name: chain for name, chain in chains.items() if name != _FREE}
+        return windowed.Sources(free=chains[_FREE], own=own, free_of=self._free_of[rank])
 
     def _free_and_own(self, rank: int) -> tuple[Chain, list[Chain]]:
         chains = self._chains[rank]
@@ -256,9 +269,9 @@ class LiveLine:
     def _of_rank(self, rank: int, at: int, covered: set[str], values: Iterable[str] | None) -> list[Entry]:
         """Return the states of a rank that decide an instant; of `covered` groups an interval covers it."""
         chains = self._chains[rank]
-        by_few = self._is_known_by_few(rank)
+        by_few = self._is_known_by_few()
         if by_few and not covered and self._ranks[rank].hangs_on_window(self._window_us):
-            return windowed.kernel(chains[_FREE], at, values, window_us=self._window_us)
+            return windowed.kernel(self._sources(rank), at, values, window_us=self._window_us)
         if by_few and self._ranks[rank].is_mixed and not covered:
             return mixed.kernel(*self._free_and_own(rank), at, values)
         whole = set(chains) if self._ranks[rank].is_mixed or not by_few else covered

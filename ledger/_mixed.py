@@ -61,16 +61,16 @@ def _stretch(chains: Collection[Chain], of: Chain, at: int) -> Iterator[Entry]:
     yield newest
     if before is not None:
         yield before
-    yield from of.begins(before, at)
+    yield from of.begins(None if before is None else before.order, at)
 
 
 def _second_value(chains: Collection[Chain], entry: Entry) -> int:
     """Return the instant by which two values stand after a state, in these chains taken together."""
-    nexts = [found for chain in chains if (found := chain.after(entry)) is not None]
+    nexts = [found for chain in chains if (found := chain.after(entry.order)) is not None]
     if not nexts:
         return FOREVER
     value = value_of(min(nexts, key=_order))
-    return min(chain.other_after(entry, value) for chain in chains)
+    return min(chain.other_after(entry.order, value) for chain in chains)
 
 
 def _order(entry: Entry) -> tuple[int, tuple[int, int]]:
