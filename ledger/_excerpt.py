@@ -192,6 +192,8 @@ class Excerpt:
             return Verdict(state=state, sides=(), superseded=())
         named = [self._named(name, index, state) for index, name in enumerate(cell.segment.claims)]
         sure = [one.entry for one in line if covers(one.cover, self._read.at) and self._is_sure(one.entry)]
+        if state != State.CONFLICT and any(self._is_contradicted(entry, sure) for _, entry in named):
+            raise NotSureError
         carriers: dict[str, list[Entry]] = {value: [entry] for value, entry in named}
         superseded = []
         clean = all(self._is_sure(one.entry) for one in line if _is_recent(one.entry, self._own_from))
@@ -224,6 +226,26 @@ class Excerpt:
         if not restates and (claim.value is None or (state == State.CONFLICT and index == 0)):
             raise NotSureError
         return value_of(entry), entry
+
+    def _is_contradicted(self, first: Entry, sure: Sequence[Entry]) -> bool:
+        """
+        Return whether what a cell names would have left to a later state of another value.
+
+        It stands all the same where a higher rank says its value, which may not have been read; else the
+        cell is one of before, that was put back.
+        """
+        if self._acting or not self._is_sure(first):
+            return False
+        if any(other.rank < first.rank for other in sure):
+            return False
+        return any(
+            other.rank == first.rank
+            and other.order > first.order
+            and value_of(other) != value_of(first)
+            and self._are_alike(other, first)
+            and not (other.is_end and other.normal is not None)
+            for other in sure
+        )
 
     def _carries(self, entry: Entry, first: Entry, sure: Sequence[Entry], *, clean: bool) -> bool | None:
         """

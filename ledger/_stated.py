@@ -14,7 +14,6 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from contracts.claims import DERIVED, SELF, ValidityKind
-from contracts.errors import IntegrityFault
 from contracts.events import Stance
 from contracts.identity import IDENTITY
 from contracts.limits import LISTED_CLAIMS_MAX
@@ -42,11 +41,8 @@ def states_answer(found: Found, key: Key, view: View, ground: Ground) -> KeyReso
     """
     Return the answer of a key that has a value, and on which states alone were said; None of any other.
 
-    None too where its cell is not what follows from all its claims. Nothing on it may have been erased:
+    None too where its cell is not what follows from the claims read. Nothing on it may have been erased:
     that cannot be told from what is left.
-
-    Raises:
-        IntegrityFault: Its newest claims contradict its cell.
     """
     first = _named(found)
     if first is None:
@@ -74,12 +70,7 @@ class Read(NamedTuple):
 
 
 def answer_of_states(read: Read, key: Key, view: View, ground: Ground) -> KeyResolution | None:
-    """
-    Return the answer of a key as `states_answer` does.
-
-    Raises:
-        IntegrityFault: Its newest claims contradict its cell.
-    """
+    """Return the answer of a key as `states_answer` does."""
     own, first, is_long, own_from, is_cut = read
     contract = ground.contracts.of(key[1])
     if not _is_by_itself(key, contract, ground.merges):
@@ -92,7 +83,8 @@ def answer_of_states(read: Read, key: Key, view: View, ground: Ground) -> KeyRes
         return None
     says = _Says(first, contract)
     if is_long:
-        _check_newest(present, first, says)
+        if _is_contradicted(present, first, says):
+            return None
         carriers, superseded = _sure(present, first, says, own_from=own_from)
     else:
         carriers, superseded = _last_run(present, says)
@@ -226,13 +218,16 @@ class _Says:
         return normal_form(value, self._contract) == self.form
 
 
-def _check_newest(present: Iterable[tuple[int, Told]], first: Told, says: _Says) -> None:
-    """Refuse a cell that the newest claims contradict: one of before, that was put back."""
+def _is_contradicted(present: Iterable[tuple[int, Told]], first: Told, says: _Says) -> bool:
+    """
+    Return whether a cell's first claim is followed by one of another value that it would have left to.
+
+    The cell is one of before, that was put back, or somebody of a higher rank, who was not read here,
+    upholds its value.
+    """
     order = order_of(first)
-    for start, one in present:
-        # Most begin before it, and nothing is made of those.
-        if start >= order[0] and order_of(one) > order and not says(one):
-            raise IntegrityFault(what="the cells of a key do not follow from its claims")
+    # Most begin before it, and nothing is made of those.
+    return any(start >= order[0] and order_of(one) > order and not says(one) for start, one in present)
 
 
 def _last_run(present: Iterable[tuple[int, Told]], says: _Says) -> tuple[list[Told], list[Told]]:

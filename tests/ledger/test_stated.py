@@ -32,7 +32,8 @@ from ledger._stated import states_answer
 from ledger._timeline import Segment, claims_of_cell
 from ledger._told import Claims
 from tests.ledger.examples import examples
-from tests.ledger.random_logs import VALUES, claims_in, days, instant, instants_of
+from tests.ledger.random_logs import START, VALUES, claims_in, days, instant, instants_of
+from tests.ledger.told_logs import Told
 
 KEY = ("ann", "home")
 KEYS = TenantKeys(tenant="acme", _wrapping_key=b"w" * 32, _digest_key=b"d" * 32)
@@ -189,3 +190,30 @@ def test_claims_made_when_looked_at_are_equal_hashed_and_kept_like_the_tuple_of_
     assert copy.deepcopy(lazy) == made
     assert all(one.position < other.position for one, other in pairwise(lazy))
     assert [dataclasses.asdict(one) for one in lazy] == [dataclasses.asdict(one) for one in made]
+
+
+@pytest.mark.parametrize("above", [("ann", "user"), ("op", "operator")])
+def test_what_a_higher_class_upholds_is_read_though_it_is_not_among_the_newest(
+    many_tenants, monkeypatch, above
+):
+    """The cell names the sensor's first word, which its later ones would replace were it alone."""
+    monkeypatch.setattr(_found, "LISTED_CLAIMS_MAX", 1)
+    told = Told(many_tenants, ["home"])
+    sensor = ("r1", "sensor")
+    for day, (actor, value) in enumerate([(sensor, "a"), (above, "a"), *[(sensor, "b")] * 8]):
+        many_tenants.clock.now = START + timedelta(days=8, hours=day)
+        claim = {"entity": "ann", "relation": "home", "value": value, "valid": {"since": instant(0)}}
+        told.say([event(claim, actor, number=day)])
+    many_tenants.fold(told.tenant, events_max=100)
+
+    _, answers = many_tenants.run(told._read(10, 1, [START + timedelta(days=9)]))
+
+    [answer] = [one for found in answers.values() for key, one in found.items() if key == ("ann", "home")]
+    assert (answer.resolution.value, answer.truncated) == ("a", True)
+
+
+def event(claim: dict, actor: tuple[str, str], *, number: int) -> dict:
+    return {
+        "stream": "s", "kind": "claim", "actor": {"id": actor[0], "class": actor[1]},
+        "source_event_id": f"e{number}", "claims": [claim],
+    }  # fmt: skip
