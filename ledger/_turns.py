@@ -41,8 +41,10 @@ class Turns:
         async with AsyncExitStack() as held:
             try:
                 async with asyncio.timeout(self.wait_seconds):
-                    own = self._tenants.setdefault(tenant, asyncio.Semaphore(self.of_tenant))
-                    await held.enter_async_context(own)
+                    # Under no name of ours: whoever keeps the error that is raised below would keep it too.
+                    await held.enter_async_context(
+                        self._tenants.setdefault(tenant, asyncio.Semaphore(self.of_tenant))
+                    )
                     await held.enter_async_context(self.places)
             except TimeoutError as error:
                 raise Busy(part=self.part, reason="others go on", retry_after_seconds=BUSY_SECONDS) from error

@@ -80,6 +80,8 @@ ANSWERS = {
     "When did Bob start working at Acme?": {
         "earliest": "2022-05-01T00:00:00Z", "latest": "2022-06-01T00:00:00Z",
     },
+    # From a day of 2011 to one in March 2023, counted by their dates.
+    "How long did Ann live in Lyon?": {"at_least": {"days": 4_082}, "at_most": {"days": 4_446}},
     "Since when has Ann been married to Bob?": "2020-06-01T12:00:00Z",
     "How long has Ann spoken French?": {"at_least": {"days": 9_146}, "at_most": {"days": 9_511}},
     "Since when has Cem lived in Rome?": {
@@ -109,7 +111,6 @@ WITHHELD = (
     "Since when does Ann live near Ghent?",
     "How long had Ann lived in Ghent?",
     "How long will Ann live in Ghent?",
-    "How long did Ann live in Lyon?",
     "When did Ann live in Ghent?",
     "Where did Ann move in 2023?",
     "Since when is Bob's employee number C?",
