@@ -110,6 +110,10 @@ VINTAGE_ROWS_MAX: Final = 1_000_000
 
 # --- reads -----------------------------------------------------------------------------------
 PAGE_EVENTS_MAX: Final = 1_000
+PAGE_BYTES_MAX: Final = 4_194_304
+"""Encrypted bytes in one page of the log that a door gives; its first event alone may have more."""
+SCAN_BYTES_MAX: Final = 2 * APPEND_BYTES_MAX
+"""The same of what folds, verifies and indexes the log, commit by commit."""
 FOLLOWERS_MAX: Final = 64
 """Who may follow logs at once, of one process."""
 FOLLOW_SECONDS_MAX: Final = 30
@@ -229,6 +233,7 @@ EXTRACTED_CLAIMS_MAX: Final = 64
 
 # One append must fit in one page, or a reader could see half of it; and in one fold.
 assert APPEND_EVENTS_MAX <= PAGE_EVENTS_MAX
+assert APPEND_BYTES_MAX + 1_024 * PAGE_EVENTS_MAX <= SCAN_BYTES_MAX
 assert APPEND_EVENTS_MAX <= FOLD_EVENTS_MAX
 assert BUILDING_EVENTS_MAX <= FOLD_EVENTS_MAX
 # An erasure folds first.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contracts.limits import PAGE_BYTES_MAX
 from contracts.times import format_instant
 from contracts.wire import EventsAnswer, FollowedAnswer
 from echoplane._event_pages import EventsParameters
@@ -40,7 +41,7 @@ async def _found(plane: Plane, tenant: str, page: EventsParameters) -> Sequence[
         return await read_correlated(database, tenant, page.correlation, after_position=after, limit=limit)
     async with database.snapshot(tenant) as conn:
         keys = await tenant_keys(database, tenant, conn)
-        return await read_events(conn, keys, after_position=after, limit=limit)
+        return await read_events(conn, keys, after_position=after, limit=limit, bytes_max=PAGE_BYTES_MAX)
 
 
 def commit_message(tenant: str, commit: FollowedCommit) -> bytes:

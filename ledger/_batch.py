@@ -13,12 +13,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.events import ErasedEvent, Kind
+from contracts.limits import SCAN_BYTES_MAX
 from contracts.ports import Projector
 from contracts.relations import RelationContract
 from ledger._events import StoredEvent
 from ledger._keys import TenantKeys
 from ledger._poison import error_name
-from ledger._read import PAGE_BYTES_MAX, LoggedEvent, read_events, read_stored
+from ledger._read import LoggedEvent, read_events, read_stored
 from ledger._reading import claims_in
 from ledger._registry import contract_taken, is_in_use
 from ledger._relations import Contracts
@@ -106,7 +107,7 @@ async def read_next(
     _, last = await _whole_commits(conn, keys, batch.last_commit, position, events_max=events_max)
     found: list[StoredEvent] = []
     size_bytes = 0
-    while position < last and size_bytes < PAGE_BYTES_MAX:
+    while position < last and size_bytes < SCAN_BYTES_MAX:
         page = await read_stored(conn, keys, after_position=position, limit=last - position)
         position = page[-1].position
         size_bytes += sum(len(one.ciphertext) for one in page)

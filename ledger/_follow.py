@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import BadRequest, NotFound
-from contracts.limits import PAGE_EVENTS_MAX
+from contracts.limits import PAGE_BYTES_MAX, PAGE_EVENTS_MAX
 from contracts.times import KnownAt
 from ledger import _tables
 from ledger._database import Database
@@ -21,7 +21,7 @@ from ledger._events import open_event
 from ledger._keys import TenantKeys
 from ledger._news import POLL_SECONDS
 from ledger._prepare import correlation_digest, stream_digest
-from ledger._read import LoggedEvent, head, read_events, stored_events, stored_of
+from ledger._read import LoggedEvent, head, read_stored, stored_of, stored_page
 from ledger._tenants import tenant_keys
 
 
@@ -46,6 +46,8 @@ async def read_stream(
     """
     Read a stream in order: its first event has version 1, and there are no gaps.
 
+    A page ends before `limit` where its bytes do (`PAGE_BYTES_MAX`): only an empty one is the end.
+
     Raises:
         NotFound: No such tenant.
         IntegrityFault: Bytes of an event were changed.
@@ -53,12 +55,12 @@ async def read_stream(
     async with db.snapshot(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
         event = _tables.event
-        query = (
-            stored_events()
-            .where(event.c.tenant == tenant, event.c.stream_digest == stream_digest(keys, stream))
-            .where(event.c.stream_version > after_version)
-            .order_by(event.c.stream_version)
-            .limit(min(limit, PAGE_EVENTS_MAX))
+        query = stored_page(
+            event.c.stream_version,
+            sa.and_(event.c.tenant == tenant, event.c.stream_digest == stream_digest(keys, stream)),
+            after=after_version,
+            limit=limit,
+            bytes_max=PAGE_BYTES_MAX,
         )
         return [open_event(keys, stored) for stored in await stored_of(conn, query)]
 
@@ -66,17 +68,19 @@ async def read_stream(
 async def read_correlated(
     db: Database, tenant: str, correlation: str, *, after_position: int, limit: int
 ) -> list[LoggedEvent]:
-    """Read the events that carry a correlation id, in the order of the log; raises as `read_stream`."""
+    """Read the events that carry a correlation id, in the order of the log; as `read_stream`."""
     async with db.snapshot(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
         event = _tables.event
-        query = (
-            stored_events()
-            .where(event.c.tenant == tenant)
-            .where(event.c.correlation_digest == correlation_digest(keys, correlation))
-            .where(event.c.position > after_position)
-            .order_by(event.c.position)
-            .limit(min(limit, PAGE_EVENTS_MAX))
+        query = stored_page(
+            event.c.position,
+            sa.and_(
+                event.c.tenant == tenant,
+                event.c.correlation_digest == correlation_digest(keys, correlation),
+            ),
+            after=after_position,
+            limit=limit,
+            bytes_max=PAGE_BYTES_MAX,
         )
         return [open_event(keys, stored) for stored in await stored_of(conn, query)]
 
@@ -92,11 +96,14 @@ async def read_commit(db: Database, tenant: str, commit: int) -> FollowedCommit:
     async with db.snapshot(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
         table = _tables.commit
-        query = sa.select(table.c.first_position).where(table.c.tenant == tenant, table.c.commit == commit)
-        first = await conn.scalar(query)
-        if first is None:
+        query = sa.select(table.c.first_position, table.c.event_count).where(
+            table.c.tenant == tenant, table.c.commit == commit
+        )
+        row = (await conn.execute(query)).one_or_none()
+        if row is None:
             raise NotFound(what="commit")
-        return (await _page(conn, keys, after_position=first - 1))[0]
+        (found,) = await _page(conn, keys, after_position=row.first_position - 1, limit=row.event_count)
+        return found
 
 
 @asynccontextmanager
@@ -146,7 +153,7 @@ async def _commits(
         woken.clear()
         async with db.snapshot(tenant) as conn:
             keys = await tenant_keys(db, tenant, conn)
-            page = await _page(conn, keys, after_position=after)
+            page = await _page(conn, keys, after_position=after, limit=PAGE_EVENTS_MAX)
         for commit in page:
             yield commit
             after = commit.position
@@ -171,9 +178,15 @@ async def _start(conn: AsyncConnection, tenant: str, after_position: int, after_
     )
 
 
-async def _page(conn: AsyncConnection, keys: TenantKeys, *, after_position: int) -> list[FollowedCommit]:
-    """Read whole commits, as many as a page of events holds; the first fits, however long it is."""
-    events = await read_events(conn, keys, after_position=after_position, limit=PAGE_EVENTS_MAX)
+async def _page(
+    conn: AsyncConnection, keys: TenantKeys, *, after_position: int, limit: int
+) -> list[FollowedCommit]:
+    """Read whole commits, as many as a page of events holds; the first comes, however large it is."""
+    page = await read_stored(
+        conn, keys, after_position=after_position, limit=limit,
+        bytes_max=PAGE_BYTES_MAX, whole_commit=True,
+    )  # fmt: skip
+    events = [open_event(keys, stored) for stored in page]
     if not events:
         return []
     table = _tables.commit

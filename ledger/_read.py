@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import NotFound, NotYet
 from contracts.events import ErasedEvent, Event
-from contracts.limits import APPEND_BYTES_MAX, PAGE_EVENTS_MAX
+from contracts.limits import PAGE_EVENTS_MAX, SCAN_BYTES_MAX
 from contracts.times import KnownAt
 from contracts.views import Generation
 from ledger import _tables
@@ -24,12 +24,6 @@ from ledger._tenants import tenant_keys
 
 LoggedEvent: TypeAlias = Event | ErasedEvent
 """What stands at a position: an event, or what is left of an erased one."""
-
-PAGE_BYTES_MAX: Final = 2 * APPEND_BYTES_MAX
-"""Encrypted bytes in one page, unless its first event alone has more."""
-
-# A page that starts at a commit's first event must be able to hold all of that commit.
-assert PAGE_BYTES_MAX >= APPEND_BYTES_MAX + 1_024 * PAGE_EVENTS_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,56 +62,95 @@ def stored_events() -> sa.Select[Any]:
 
 
 async def read_events(
-    conn: AsyncConnection, keys: TenantKeys, *, after_position: int, limit: int
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    *,
+    after_position: int,
+    limit: int,
+    bytes_max: int = SCAN_BYTES_MAX,
 ) -> list[LoggedEvent]:
     """
     Read events in the order of the log.
 
     A page may be shorter than `limit` though more follow (its bytes are bounded too): only an empty
-    one says that there are no more. A page of `APPEND_EVENTS_MAX` or more that starts at a commit's
-    first event holds that commit whole.
+    one says that there are no more. With the usual `bytes_max` a page of `APPEND_EVENTS_MAX` or more
+    that starts at a commit's first event holds that commit whole.
 
     Args:
         conn: A transaction of the tenant.
         keys: The tenant's.
         after_position: 0 to start at the beginning.
         limit: At most `PAGE_EVENTS_MAX` are returned, whatever it says.
+        bytes_max: Of ciphertext; the first event comes, however many it has.
 
     Raises:
         IntegrityFault: Bytes of an event were changed.
     """
-    page = await read_stored(conn, keys, after_position=after_position, limit=limit)
+    page = await read_stored(conn, keys, after_position=after_position, limit=limit, bytes_max=bytes_max)
     return [open_event(keys, stored) for stored in page]
 
 
 async def read_stored(
-    conn: AsyncConnection, keys: TenantKeys, *, after_position: int, limit: int
+    conn: AsyncConnection,
+    keys: TenantKeys,
+    *,
+    after_position: int,
+    limit: int,
+    bytes_max: int = SCAN_BYTES_MAX,
+    whole_commit: bool = False,
 ) -> list[StoredEvent]:
-    """Read a page of the log as it is stored, unchecked; see `read_events` for its size."""
+    """Read a page of the log as it is stored, unchecked; see `read_events` and `stored_page` for its size."""
+    event = _tables.event
+    query = stored_page(
+        event.c.position, event.c.tenant == keys.tenant, after=after_position,
+        limit=limit, bytes_max=bytes_max, whole_commit=whole_commit,
+    )  # fmt: skip
+    return await stored_of(conn, query)
+
+
+def stored_page(
+    order: sa.Column[int],
+    among: sa.ColumnElement[bool],
+    *,
+    after: int,
+    limit: int,
+    bytes_max: int,
+    whole_commit: bool = False,
+) -> sa.Select[Any]:
+    """
+    Return the query of a page of stored events: as many as fit, and one however large it is.
+
+    Args:
+        order: The number that they are read by; with `among` an index has to begin so.
+        among: Of which events.
+        after: The number that the page goes on after.
+        limit: Events; never more than `PAGE_EVENTS_MAX`.
+        bytes_max: Of ciphertext.
+        whole_commit: Whether the first event comes with all of its commit that follows it, however large.
+    """
     event = _tables.event
     size = sa.func.octet_length(event.c.ciphertext)
-    before = sa.func.coalesce(sa.func.sum(size).over(order_by=event.c.position, rows=(None, -1)), 0)
+    # All of those before each, so that the server goes over them once.
+    before = sa.func.coalesce(sa.func.sum(size).over(order_by=order, rows=(None, -1)), 0)
+    first = sa.func.first_value(event.c.commit).over(order_by=order, rows=(None, -1))
     page = (
         sa.select(
-            event.c.position,
+            order.label("number"),
             before.label("before"),
             (before + size).label("bytes"),
+            event.c.commit,
+            first.label("first_commit"),
         )
-        .where(event.c.tenant == keys.tenant, event.c.position > after_position)
-        .order_by(event.c.position)
+        .where(among, order > after)
+        .order_by(order)
         .limit(min(limit, PAGE_EVENTS_MAX))
         .subquery()
     )
-    last = sa.select(sa.func.max(page.c.position)).where(
-        sa.or_(page.c.bytes <= PAGE_BYTES_MAX, page.c.before == 0)
-    )
-    query = (
-        stored_events()
-        .where(event.c.tenant == keys.tenant)
-        .where(event.c.position > after_position, event.c.position <= last.scalar_subquery())
-        .order_by(event.c.position)
-    )
-    return await stored_of(conn, query)
+    comes = sa.or_(page.c.bytes <= bytes_max, page.c.before == 0)
+    if whole_commit:
+        comes = sa.or_(comes, page.c.commit == page.c.first_commit)
+    last = sa.select(sa.func.max(page.c.number)).where(comes).scalar_subquery()
+    return stored_events().where(among, order > after, order <= last).order_by(order)
 
 
 async def read_events_by_id(

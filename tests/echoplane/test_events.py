@@ -7,10 +7,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import httpx
+import pytest
 
 from contracts.wire import EventAnswer
+from echoplane import _following
 from echoplane._cli import execute
 from echoplane._http import make_app
+from ledger import _follow
 from ledger._combine import Combiner
 from tests.echoplane.test_http import code_of
 
@@ -36,6 +39,30 @@ async def test_events_are_found_by_correlation_in_pages_and_by_one_tenant_alone(
     for more in ({"commit": 1}, {"stream": "s1"}, {"after_version": 1}, {"correlation": ""}):
         refused = await client.get("/v1/home/events", params={"correlation": "run 0"} | more)
         assert await code_of(refused) == (422, "incorrect.bad_request")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"after_position": 0},
+        {"after_position": 0, "correlation": "run"},
+        {"after_version": 0, "stream": "s1"},
+    ],
+)
+async def test_a_page_ends_where_its_bytes_do_and_the_next_goes_on(
+    client, remember, turn, monkeypatch, asked
+):
+    for module in (_follow, _following):
+        monkeypatch.setattr(module, "PAGE_BYTES_MAX", 1_500)
+    texts = ["a", "b", "x" * 5_000, "c", "y" * 600, "z" * 600]
+    await remember("home", *(turn(text, correlation="run") for text in texts), folded=False)
+
+    pages = []
+    while found := (await client.get("/v1/home/events", params=asked)).json()["events"]:
+        pages.append([one["event"]["text"] for one in found])
+        asked = asked | {next(iter(asked)): found[-1]["position"]}
+
+    assert pages == [["a", "b"], ["x" * 5_000], ["c", "y" * 600], ["z" * 600]]
 
 
 async def test_the_clock_of_the_sender_is_kept_and_changes_nothing(client, turn):

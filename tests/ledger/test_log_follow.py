@@ -153,6 +153,27 @@ async def test_a_stream_is_read_by_version(db):
     assert await log.read_stream(db, "acme", "c", after_version=0, limit=1) == []
 
 
+async def test_pages_of_followers_are_bounded_in_bytes_and_hold_whole_commits(db, monkeypatch):
+    monkeypatch.setattr(_follow, "PAGE_BYTES_MAX", 1_300)
+    pages = []
+    read = _follow.read_stored
+
+    async def counted(*of, **more):
+        pages.append(await read(*of, **more))
+        return pages[-1]
+
+    monkeypatch.setattr(_follow, "read_stored", counted)
+    large = ["x" * 1_000, "y" * 1_000, "z" * 1_000]
+    for texts in (["a"], ["b"], large, ["c"], ["d"]):
+        await append(db, *map(draft, texts))
+
+    assert [said(commit) for commit in await taken(db, 5)] == [["a"], ["b"], large, ["c"], ["d"]]
+    assert [[one.position for one in page] for page in pages] == [[1, 2], [3, 4, 5], [6, 7]]
+    assert said(await log.read_commit(db, "acme", 3)) == large
+    # A position inside of a commit: the rest of it comes whole too.
+    assert [said(commit) for commit in await taken(db, 2, after_position=3)] == [large[1:], ["c"]]
+
+
 async def test_the_iterator_alone_ends_when_it_is_closed(db):
     await append(db, draft("a"))
     commits = log.follow(db, "acme")

@@ -15,7 +15,7 @@ from contracts.errors import IntegrityFault, NotFound
 from contracts.events import ErasedEvent, Event, EventDraft, Kind
 from contracts.limits import APPEND_EVENTS_MAX
 from contracts.times import Precision
-from ledger import _read, log
+from ledger import log
 from ledger._drafts import draft_bytes
 from ledger._events import StoredEvent, new_ids, open_event, seal_events
 from ledger._keys import TenantKeys, key_ring
@@ -241,14 +241,14 @@ async def test_pages_go_on_until_an_empty_one(db):
     assert texts == ["0", "1", "2", "3", "4"]
 
 
-async def test_a_page_is_bounded_in_bytes_but_never_empty_before_the_end(db, monkeypatch):
+async def test_a_page_is_bounded_in_bytes_but_never_empty_before_the_end(db):
     await append(db, draft("x" * 1_000), draft("y"), draft("z"))
-    monkeypatch.setattr(_read, "PAGE_BYTES_MAX", 600)
 
     async with db.snapshot("acme") as conn:
         keys = await log.tenant_keys(db, "acme", conn)
-        first = await log.read_events(conn, keys, after_position=0, limit=100)
-        rest = await log.read_events(conn, keys, after_position=1, limit=100)
+        bound = {"limit": 100, "bytes_max": 600}
+        first = await log.read_events(conn, keys, after_position=0, **bound)
+        rest = await log.read_events(conn, keys, after_position=1, **bound)
 
     assert [event.position for event in first] == [1]
     assert [event.position for event in rest] == [2, 3]

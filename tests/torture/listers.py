@@ -92,7 +92,8 @@ class Lister:
             if page is None:
                 return
             elements += page
-            if len(page) < PAGE_EVENTS_MAX:
+            # A page may end before it is full, by its bytes.
+            if not page:
                 break
         self._known[stream] = max(self._known[stream], offset + len(elements))
         self.history.append(
