@@ -111,7 +111,7 @@ VINTAGE_ROWS_MAX: Final = 1_000_000
 # --- reads -----------------------------------------------------------------------------------
 PAGE_EVENTS_MAX: Final = 1_000
 PAGE_BYTES_MAX: Final = 4_194_304
-"""Encrypted bytes in one page of the log that a door gives; its first event alone may have more."""
+"""Bytes in one page of a list, of the log encrypted ones; its first row or event alone may have more."""
 SCAN_BYTES_MAX: Final = 2 * APPEND_BYTES_MAX
 """The same of what folds, verifies and indexes the log, commit by commit."""
 FOLLOWERS_MAX: Final = 64

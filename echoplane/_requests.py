@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from contracts.errors import BadRequest
+from contracts.limits import PAGE_BYTES_MAX
 from contracts.names import Name
 from contracts.times import KnownAt, ValidAt, parse_instant
 from contracts.views import ViewRequest, parse_generation
@@ -21,7 +22,7 @@ from echoplane._failures import refusal
 COMMIT_DIGITS_MAX: Final = 18
 """The most decimal digits that a 64-bit number always holds."""
 
-Listed = TypeVar("Listed")
+Listed = TypeVar("Listed", bound=BaseModel)
 Key = TypeVar("Key", str, int)
 
 _NAME: Final = TypeAdapter[str](Name)
@@ -43,9 +44,17 @@ OPEN: Final = Known(commit=None, instant=None)
 def page_of(
     found: Iterable[Listed], key: Callable[[Listed], Key], *, after: Key | None, limit: int
 ) -> list[Listed]:
-    """Return a page of a list: in the order of a key, what comes after one."""
-    ordered = sorted(found, key=key)
-    return [one for one in ordered if after is None or key(one) > after][:limit]
+    """Return a page of a list: in the order of a key, what comes after one, as far as its bytes reach."""
+    page: list[Listed] = []
+    left_bytes = PAGE_BYTES_MAX
+    for one in sorted(found, key=key):
+        if after is not None and key(one) <= after:
+            continue
+        left_bytes -= len(one.model_dump_json(by_alias=True).encode())
+        if len(page) == limit or (page and left_bytes < 0):
+            break
+        page.append(one)
+    return page
 
 
 def members_once(raw: bytes, *, field: str) -> None:

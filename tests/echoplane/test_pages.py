@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.grants import LOCAL_GRANT
+from echoplane import _requests
 from echoplane._epochs import drop, rebuild
 from ledger.log import list_epochs
 from ledger.write import fold
@@ -16,7 +17,7 @@ REASON = {"reason": "it was enough"}
 async def page(client, path: str, **given) -> list[str]:
     answer = (await client.get(path, params=given)).json()
     rows = answer if isinstance(answer, list) else next(v for v in answer.values() if isinstance(v, list))
-    return [row.get("name") or row.get("epoch") or row["tenant"] for row in rows]
+    return [row.get("name") or row.get("epoch") or row.get("relation") or row["tenant"] for row in rows]
 
 
 @pytest.mark.parametrize(("path", "each"), [("/v1", "/v1/{}"), ("/v1/home/views", "/v1/home/views/{}")])
@@ -37,6 +38,44 @@ async def test_what_comes_and_goes_between_pages_of_names_moves_no_other(client,
     # Those before where it goes on are behind it, and the last name may itself be gone.
     assert (await client.request("DELETE", each.format("d"), json=REASON)).status_code == 200
     assert [name for name in await page(client, path, after="d") if name != "home"] == ["e"]
+
+
+async def test_what_comes_and_changes_between_pages_of_relations_moves_no_other(client, home, folding):
+    async def register(relation: str, **more) -> None:
+        body = {"relation": relation, "value_type": "number"} | more
+        assert (await client.post("/v1/home/relations", json=body)).status_code == 201
+
+    path = "/v1/home/relations"
+    for name in ("a", "c", "e"):
+        await register(name)
+    assert await page(client, path, limit=2) == ["a", "c"]
+
+    for name in ("b", "d"):
+        await register(name)
+    # Contracts do not go; one that is replaced stays where it is, behind the cursor and before it.
+    for name in ("c", "e"):
+        await register(name, unit="km")
+
+    assert await page(client, path, limit=2, after="c") == ["d", "e"]
+    assert await page(client, path, after="e") == []
+    assert await page(client, path) == ["a", "b", "c", "d", "e"]
+    # No contract is called so: what comes after is told by the name alone.
+    assert await page(client, path, limit=1, after="cc") == ["d"]
+
+
+async def test_a_page_of_contracts_ends_where_its_bytes_do(client, home, folding, monkeypatch):
+    path = "/v1/home/relations"
+    for name, large in (("a", 0), ("b", 0), ("c", 3_000), ("d", 0)):
+        body = {"relation": name, "value_type": "json", "schema": {"description": "x" * large}}
+        assert (await client.post(path, json=body)).status_code == 201
+    monkeypatch.setattr(_requests, "PAGE_BYTES_MAX", 2_000)
+
+    pages, after = [], {}
+    while found := await page(client, path, **after):
+        pages.append(found)
+        after = {"after": found[-1]}
+
+    assert pages == [["a", "b"], ["c"], ["d"]]
 
 
 async def test_what_comes_and_goes_between_pages_of_epochs_moves_no_other(client, plane, home):
