@@ -13,7 +13,7 @@ from contracts.errors import OtherProjector
 from contracts.ports import Projector
 from ledger._ahead import Place
 from ledger._batch import Batch, read_batch, read_next
-from ledger._database import Database
+from ledger._database import LOCK_TIMEOUT_MS, Database
 from ledger._decisions import skipped_in
 from ledger._epochs import cursor_of
 from ledger._events import StoredEvent
@@ -22,10 +22,12 @@ from ledger._tenants import tenant_keys
 from ledger._world import Reader
 from ledger._worlds import Left, take_left
 
-# With the commit of the last erasure: what was opened before it is not folded.
+# With the commit of the last erasure: what was opened before it is not folded. How long the cursor is waited
+# for holds for it alone: another lock, as of a table that two workers extend, passes in moments.
 _HEAD: Final = sa.text(
-    "SELECT h.commit, (SELECT e.epoch FROM epoch e WHERE e.tenant = h.tenant AND e.state = 'building') "
-    "AS building, EXISTS (SELECT FROM dead_letter d WHERE d.tenant = h.tenant AND d.epoch = :epoch "
+    "SELECT set_config('lock_timeout', :lock_ms, true), h.commit, "
+    "(SELECT e.epoch FROM epoch e WHERE e.tenant = h.tenant AND e.state = 'building') AS building, "
+    "EXISTS (SELECT FROM dead_letter d WHERE d.tenant = h.tenant AND d.epoch = :epoch "
     "AND d.position > :position) AS is_stopped, coalesce((SELECT max(e.commit) FROM erased e "
     "WHERE e.tenant = h.tenant), 0) AS erased FROM head h WHERE h.tenant = :tenant"
 )
@@ -77,7 +79,7 @@ async def begin(folder: Folder, conn: AsyncConnection, *, events_max: int, build
         cursor = await cursor_of(conn, tenant, building)
     _refuse_other_version(cursor, folder.projector)
     at = {"tenant": tenant, "epoch": cursor.epoch, "position": cursor.position}
-    head = (await conn.execute(_HEAD, at)).one()
+    head = (await conn.execute(_HEAD, {**at, "lock_ms": str(LOCK_TIMEOUT_MS)})).one()
     # Before an event that could not be folded, it is looked at again, and nothing is read beyond.
     events_max = 1 if head.is_stopped else events_max
     skipped = await skipped_in(conn, keys, cursor.epoch, after=cursor.position)

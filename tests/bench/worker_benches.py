@@ -114,11 +114,19 @@ async def running(at: Grounds, count: int) -> AsyncIterator[list[Path]]:
             for number, log in enumerate(logs, start=1)
         ]  # fmt: skip
         try:
+            await at_work(logs)
             yield logs
         finally:
             for process in started:
                 process.terminate()
             await asyncio.gather(*(process.wait() for process in started))
+
+
+async def at_work(logs: Sequence[Path]) -> None:
+    """Wait until every process is up: sixteen that begin on two cores take half a minute of both."""
+    async with asyncio.timeout(STALL_SECONDS):
+        while not all(b'"worker_started"' in log.read_bytes() for log in logs):
+            await asyncio.sleep(POLL_SECONDS)
 
 
 def read(logs: Sequence[Path]) -> tuple[list[float], int]:

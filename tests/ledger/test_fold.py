@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -223,6 +224,23 @@ async def test_claim_asserted_and_retracted_in_one_commit_leaves_rows_and_no_val
     assert await _count(db, "claim") == 2
     async with db.snapshot("acme") as conn:
         assert set(await conn.scalars(sa.text("SELECT state FROM cell"))) == {"withdrawn"}
+
+
+async def test_a_fold_that_waits_for_no_other_fold_waits_for_what_else_is_locked(db, owner_engine):
+    waiting = sa.text("SELECT FROM pg_locks WHERE relation = 'cell'::regclass AND NOT granted")
+    await _append(db, _reading(1, "1", minutes=1))
+    async with owner_engine.connect() as other, db.snapshot("acme") as looking:
+        await other.execute(sa.text("LOCK TABLE cell IN SHARE ROW EXCLUSIVE MODE"))
+        folding = asyncio.create_task(fold(db, "acme", PlainProjector(), events_max=100, wait_seconds=0.0))
+        async with asyncio.timeout(10):
+            while (await looking.execute(waiting)).first() is None and not folding.done():
+                await asyncio.sleep(0.01)
+        # Longer than it would wait for another fold.
+        done, _ = await asyncio.wait([folding], timeout=0.05)
+        await other.rollback()
+
+    assert not done
+    assert (await folding).is_at_head
 
 
 class BrokenOn(PlainProjector):
