@@ -32,7 +32,7 @@ from ledger._shelf import Shelf
 from ledger._tails import only_says
 from ledger._tombstones import Tombstone
 from ledger._withdrawal import Replay
-from ledger._world import Key, Reader, bears_elsewhere, with_merged
+from ledger._world import Key, Reader, bears_elsewhere, keys_of, with_merged
 from ledger._worlds import Left, Worlds
 
 
@@ -67,6 +67,8 @@ class Folding:
         self._around: dict[int, OnLine] = {}
         self._paired: set[str] = set()
         self._beneath: set[Key] = set()
+        # Whether anything but identity was derived from who is one with whom: it goes by what pairs have.
+        self._is_built_on = False
 
     @property
     def lines(self) -> list[Line]:
@@ -123,9 +125,9 @@ class Folding:
         worked_out = await self._changed_by_identity(claims, touched)
         plainly: set[Key] = set()
         for key, said in touched.items():
-            if key[1] in IDENTITY or key in worked_out:
+            if key in worked_out or (key[1] in IDENTITY and not self._is_built_on):
                 continue
-            if not self._by_tail(key, said, number):
+            if key[1] in IDENTITY or not self._by_tail(key, said, number):
                 plainly.add(key)
         if worked_out or plainly:
             await self._work_out(worked_out | plainly, number, whole=worked_out)
@@ -187,6 +189,9 @@ class Folding:
         self._hear_anew()
         self._paired = names_paired(self._identity_claims)
         self._beneath = {(claim.entity, claim.relation) for claim in self._identity_claims}
+        self._is_built_on = any(
+            claim.inputs and claim.relation not in IDENTITY for claim in self._identity_claims
+        )
 
     def _hear_anew(self) -> None:
         self._hearing = self._heard_now()
@@ -309,9 +314,7 @@ class Folding:
         """Return the keys that claims of this fold bear on, with those of entities that are one."""
         keys: set[Key] = set()
         for claim in claims:
-            if claim.relation != NO_KEY:
-                keys.add((claim.entity, claim.relation))
-            keys |= self.reached.get(claim)
+            keys |= keys_of(claim) | self.reached.get(claim)
         return with_merged(keys, merges)
 
     # --- loading ----------------------------------------------------------------------------

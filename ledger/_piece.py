@@ -14,11 +14,10 @@ from typing import Final
 
 from contracts.claims import Claim
 from contracts.limits import LISTED_CLAIMS_MAX
-from ledger._claims import NO_KEY
 from ledger._found import Found, found_on
 from ledger._ground import Ground, ground_of
 from ledger._tombstones import is_veiled
-from ledger._world import Key, Reader, bears_elsewhere, with_merged
+from ledger._world import Key, Reader, bears_elsewhere, keys_of, with_merged
 
 PIECE_CLAIMS_MAX: Final = 8 * LISTED_CLAIMS_MAX
 """Claims that are read to follow what some keys are connected with."""
@@ -114,9 +113,7 @@ async def _take(reader: Reader, pieces: Pieces, read: Mapping[Key, Found]) -> No
         pieces.found[key] = found
         touched: set[Key] = set()
         for claim in found.claims if key in short else ():
-            if claim.relation != NO_KEY:
-                touched.add((claim.entity, claim.relation))
-            touched |= reached.get(claim.claim_id, set())
+            touched |= keys_of(claim) | reached.get(claim.claim_id, set())
         pieces.touched[key] = with_merged(touched, pieces.ground.merges)
 
 

@@ -16,11 +16,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
+from contracts.identity import IDENTITY
 from contracts.relations import RelationContract
 from ledger._claims import COLUMNS, NO_KEY
 from ledger._direct import fetched
 from ledger._graves import Graves
-from ledger._identity import NO_MERGES, Merges
+from ledger._identity import NO_MERGES, Merges, names_paired
 from ledger._keys import TenantKeys
 from ledger._relations import Contracts, contract_of, relation_seal
 from ledger._told import claims_of
@@ -240,7 +241,7 @@ class Reader:
             found = [*await self.on_keys(waiting), *await self.reaching(waiting)]
             new = [claim for claim in found if claim.claim_id not in claims]
             claims.update((claim.claim_id, claim) for claim in new)
-            touched = {(claim.entity, claim.relation) for claim in new if claim.relation != NO_KEY}
+            touched = set().union(*map(keys_of, new))
             for more in (await self.reached(new)).values():
                 touched |= more
             # A name may be learned only later, by a claim that another key brought.
@@ -258,6 +259,18 @@ class Reader:
 
     def _bound(self, **parameters: object) -> dict[str, Any]:
         return {"tenant": self.keys.tenant, "epoch": self.epoch, "cut": self.cut, **parameters}
+
+
+def keys_of(claim: Claim) -> set[Key]:
+    """
+    Return the keys that a claim is on: its own, or none.
+
+    One about who is one with whom is on every key by which its pair is called: what was derived from
+    `same_as`, said of the one name, goes by a `not_same_as` said of the other.
+    """
+    if claim.relation in IDENTITY:
+        return {(name, relation) for name in names_paired([claim]) for relation in IDENTITY}
+    return set() if claim.relation == NO_KEY else {(claim.entity, claim.relation)}
 
 
 def bears_elsewhere(claim: Claim) -> bool:

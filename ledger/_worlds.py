@@ -14,11 +14,10 @@ from typing import Any, Final, TypeAlias
 from contracts.claims import Claim
 from contracts.records import record
 from ledger._ahead import Place
-from ledger._claims import NO_KEY
 from ledger._identity import Merges
 from ledger._kept import World
 from ledger._relations import Contracts
-from ledger._world import Key, Reader, bears_elsewhere, with_merged
+from ledger._world import Key, Reader, bears_elsewhere, keys_of, with_merged
 
 KEPT_CLAIMS_MAX: Final = 32_768
 """Claims that are kept in one process, some 5 kB each. A larger piece is read again by each fold."""
@@ -110,9 +109,9 @@ class Left:
         reached = await reader.reached(said)
         moved: dict[int, World] = {}
         for claim in said:
-            keys = {(claim.entity, claim.relation)} | reached.get(claim.claim_id, set())
+            keys = keys_of(claim) | reached.get(claim.claim_id, set())
             for world in {id(found): found for key in keys if (found := self.worlds.get(key))}.values():
-                if with_merged(keys - {(claim.entity, NO_KEY)}, merges) <= world.keys:
+                if with_merged(keys, merges) <= world.keys:
                     world.take(claim)
                     moved[id(world)] = world
                 else:

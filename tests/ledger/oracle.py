@@ -25,8 +25,11 @@ class Oracle(Said):
         self, claims: list[Claim], contract_of, instants: list[datetime], shared: Shared | None = None
     ) -> None:
         super().__init__(claims, contract_of, instants, shared)
+        self.paired: list[Item] = []
         if any(claim.relation in {"same_as", "not_same_as"} for claim in self.claims):
+            # Who is one with whom is told from what each name says itself, before any two are one.
             self._replay()
+            self.paired = [item for item in self.items if item.relation == PAIR]
             self._merge()
             self.items, self.disputes, self.unplaced = [], [], set()
         self._replay()
@@ -41,7 +44,7 @@ class Oracle(Said):
         ranks: dict[frozenset, int] = {}
         strong: set[frozenset] = set()
         said_by: dict[frozenset, set[str]] = {}
-        for pair in {item.entity for item in self.items if item.relation == PAIR}:
+        for pair in {item.entity for item in self.paired}:
             sides = self.pair(pair)
             if not sides:
                 continue
@@ -75,8 +78,7 @@ class Oracle(Said):
 
     def pair(self, names: frozenset) -> dict[Any, list[Item]] | None:
         """What is said of two names, with what carries it (None for an end); None if all is withdrawn."""
-        said = [i for i in self.items if i.entity == names and i.relation == PAIR]
-        said = [i for i in said if self.shared.hidden_in(i) is None]
+        said = [i for i in self.paired if i.entity == names and self.shared.hidden_in(i) is None]
         live = [i for i in said if not i.gone and not self._input_gone(i)]
         return self._struck(*self._steps(live)[:2]) if live else None
 

@@ -25,45 +25,44 @@ class Erasure:
 
 
 class Shared:
-    """Which claims are erased, since when, and by which others their values are known."""
+    """
+    Which claims are erased, since when, and by which others their values are known.
+
+    `groups` are, by claim id, the items whose value an erasure found to be one.
+    """
 
     def __init__(
         self,
         erased: Mapping[str, int],
         *,
         subjects: Iterable[tuple[int, frozenset[str]]] = (),
-        items: Iterable[Item] = (),
-        is_one_key: Any = None,
+        groups: Mapping[str, list[Item]] | None = None,
     ) -> None:
         self.erased = erased
         self.subjects = dict(subjects)
-        self._is_one_key = is_one_key
-        self._group: dict[str, list[Item]] = {}
-        known = [item for item in items if item.raw is not None and item.alone is None]
-        for one in known:
-            group = self._group.setdefault(one.claim.claim_id, [one])
-            for other in known:
-                if other is one or other.raw != one.raw or other.relation != one.relation:
-                    continue
-                if not is_one_key(other, one.entity, one.relation):
-                    continue
-                if self._is_after(one, other) or self._is_after(other, one):
-                    continue
-                joined = self._group.setdefault(other.claim.claim_id, [other])
-                if joined is not group:
-                    group += joined
-                    for member in joined:
-                        self._group[member.claim.claim_id] = group
+        self.groups = dict(groups or {})
 
-    def _is_after(self, one: Item, other: Item) -> bool:
-        # A value that is not restated was said where it is taken from; on its key, and on no other.
-        while one.said_by is not None and self._is_one_key(one.said_by, one.entity, one.relation):
-            one = one.said_by
-        return other.erased is not None and one.claim.commit >= other.erased
+    def join(self, commit: int, oracle: Any) -> None:
+        """Write down what shares its value with what goes in a commit: on one key, as that is then."""
+        known = [item for item in oracle.all_items if item.raw is not None and item.erased in {None, commit}]
+        for one in [item for item in known if item.erased == commit]:
+            for other in known:
+                if other.raw == one.raw and oracle._same_key(other, one.entity, one.relation):
+                    group, joined = (self.groups.get(i.claim.claim_id, [i]) for i in (one, other))
+                    merged = group if joined is group else [*group, *joined]
+                    self.groups.update((member.claim.claim_id, merged) for member in merged)
+
+    def _group(self, item: Item) -> list[Item]:
+        # A correction said later has the value of what it corrects, which is what was found to be shared.
+        while item.said_by is not None and item.claim.claim_id not in self.groups:
+            item = item.said_by
+        return self.groups.get(item.claim.claim_id, [item])
 
     def erased_in(self, claim: Claim, said_by: Item | None) -> int | None:
         """The commit that erased a claim, or the one that it has its value from."""
-        found = [self.erased.get(claim.event_id), None if said_by is None else said_by.erased]
+        found = [self.erased.get(claim.event_id)]
+        if said_by is not None:
+            found.append(self.erased_in(said_by.claim, said_by.said_by))
         return min((commit for commit in found if commit is not None), default=None)
 
     def value(self, item: Item) -> Any:
@@ -72,18 +71,15 @@ class Shared:
             return item.raw
         if item.alone is not None:
             return ("erased", item.alone.claim.claim_id)
-        group = self._group.get(item.claim.claim_id, [item])
-        if any(other.erased is None for other in group):
+        group = self._group(item)
+        if any(self.erased_in(other.claim, other.said_by) is None for other in group):
             return item.raw
         return ("erased", min(other.claim.claim_id for other in group))
 
-    def groups(self) -> set[frozenset[str]]:
-        """The claims that share a value, by id."""
-        return {frozenset(item.claim.claim_id for item in group) for group in self._group.values()}
-
     def is_before(self, item: Item, claim: Claim) -> bool:
         """Whether an item was erased before a claim was made."""
-        return item.erased is not None and claim.commit >= item.erased
+        erased = self.erased_in(item.claim, item.said_by)
+        return erased is not None and claim.commit >= erased
 
     def may_know(self, item: Item, claim: Claim) -> bool:
         """Whether a claim that says an item's value can mean the item by it."""
@@ -91,7 +87,7 @@ class Shared:
             return True
         return any(
             other.claim.commit <= claim.commit and not self.is_before(other, claim)
-            for other in self._group.get(item.claim.claim_id, ())
+            for other in self._group(item)
         )
 
     def hidden_in(self, item: Item) -> int | None:
@@ -154,23 +150,10 @@ def shared_after(
             going |= derived
         for event in going & present:
             erased.setdefault(event, erasure.commit)
-        shared = _sharing(oracle_of, claims, erased, subjects)
+        found = Shared(dict(erased), subjects=shared.subjects.items(), groups=shared.groups)
+        found.join(erasure.commit, oracle_of(before, found))
+        shared = Shared(dict(erased), subjects=subjects, groups=found.groups)
     return shared
-
-
-def _sharing(
-    oracle_of: Any, claims: list[Claim], erased: Mapping[str, int], subjects: list[tuple[int, frozenset[str]]]
-) -> Shared:
-    """Which values are shared: by what is named by a value that is itself known by another, too."""
-    known = Shared(dict(erased))
-    for _ in claims:
-        head = oracle_of(claims, known)
-        items = {"items": head.all_items, "is_one_key": head._same_key}
-        found = Shared(dict(erased), **items)
-        if found.groups() == known.groups():
-            break
-        known = found
-    return Shared(dict(erased), subjects=subjects, **items)
 
 
 def _about(names: frozenset[str], claims: list[Claim], oracle: Any) -> set[str]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from contracts.claims import Claim
 from contracts.events import Event, EventDraft
+from contracts.ports import Projector
 from contracts.relations import Cardinality, RelationContract
 from contracts.times import KnownAt, parse_term
 from ledger._reading import claims_of
@@ -207,8 +208,10 @@ def claims_in(
     contracts: Contracts = CONTRACTS,
     *,
     recorded: Sequence[datetime] | None = None,
+    projector: Projector | None = None,
 ) -> list[Claim]:
     """The claims of a random log, recorded commit by commit at these times, else half a day apart."""
+    projector = projector or PlainProjector()
     claims: list[Claim] = []
     position = 0
     for number, events in enumerate(commits, start=1):
@@ -229,7 +232,7 @@ def claims_in(
                 draft=draft,
             )
             claims += claims_of(
-                event, PlainProjector().project(event), epoch=1, contracts=contracts,
+                event, projector.project(event), epoch=1, contracts=contracts,
                 claim_id=lambda ordinal, draft=draft: f"{draft.source_event_id}#{ordinal}",
                 event_id_of=lambda name: name,
             )  # fmt: skip

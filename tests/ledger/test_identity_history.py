@@ -7,6 +7,9 @@ import itertools
 import pytest
 from hypothesis import given
 
+from contracts.resolutions import MissingReason
+from ledger._claims import micros
+from ledger._court import court_of
 from ledger._identity_history import _cells
 from ledger._register import pair_of
 from tests.ledger.examples import examples
@@ -28,6 +31,10 @@ def same(other="annie", **fields):
 @examples(18)
 @given(logs(events_max=9, relations=("home",), identity=True, derived=True))
 def test_every_pair_has_at_every_cut_what_the_oracle_says(commits):
+    compare(commits)
+
+
+def compare(commits):
     claims = claims_in(commits)
     instants = instants_of(claims)
     told = _cells(claims, CONTRACTS)
@@ -39,7 +46,7 @@ def test_every_pair_has_at_every_cut_what_the_oracle_says(commits):
             pair = frozenset({one, other})
             sides = oracle.pair(pair)
             if sides is None:
-                is_known = any(item.entity == pair for item in oracle.items)
+                is_known = any(item.entity == pair for item in oracle.paired)
                 assert [cell.segment.state for cell in here] == ["withdrawn"] * is_known
                 continue
             (cell,) = here
@@ -50,6 +57,27 @@ def test_every_pair_has_at_every_cut_what_the_oracle_says(commits):
                 for claim in cell.segment.claims
             ]
             assert sorted(map(str, itertools.chain(*named))) == sorted(map(str, sides))
+
+
+def test_who_is_one_with_whom_is_told_from_what_each_name_says_before_any_two_are_one():
+    """Her home made her one with the box; what she then takes back as the box takes nothing of that back."""
+    first = {"stream": "s", "kind": "claim", "actor": {"id": "ann", "class": "user"}}
+    target = {"entity": "box", "relation": "home"}
+    commits = [
+        first | {"claims": [{"entity": "ann", "relation": "home", "value": "a"}]},
+        first | {"kind": "derivation", "claims": [same("box", inputs=[{"event": "e1"}])]},
+        first | {"claims": [{"stance": "retract", "targets": [target]}]},
+    ]
+    commits = [[form | {"source_event_id": f"e{n}"}] for n, form in enumerate(commits, start=1)]
+
+    compare(commits)
+
+    claims = claims_in(commits)
+    cells = _cells(claims, CONTRACTS)[pair_of("ann", "box")].cells
+    assert [(one.segment.state, one.known_from, one.known_to) for one in cells] == [("value", 2, None)]
+    for name in ("ann", "box"):
+        found = court_of(claims, CONTRACTS).decide(name, "home", micros(claims[-1].recorded_at))
+        assert found.reason == MissingReason.WITHDRAWN
 
 
 def test_a_pair_that_was_derived_goes_with_what_it_was_derived_from():

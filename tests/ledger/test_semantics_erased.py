@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 
 from contracts.relations import ValueType
+from contracts.resolutions import MissingReason
+from ledger._claims import micros
 from ledger._court import court_of
 from ledger._relations import Contracts, unregistered
 from tests.ledger.erased_logs import erasing_logs, left_after
@@ -119,6 +121,35 @@ def test_who_is_named_by_a_claim_about_her_is_not_taken_for_an_erased_subject_of
     )
 
     compare(([[first], [correction], []], [Erasure(commit=3, events=frozenset(), subject="box")]), ["home"])
+
+
+@pytest.mark.parametrize("erased_at", [1, 2, 3])
+@pytest.mark.parametrize(
+    "said", [("same_as", "not_same_as", "same_as"), ("not_same_as", "same_as", "not_same_as")], ids=str
+)
+def test_an_erased_value_is_shared_on_what_was_one_key_just_before_at_every_cut(said, erased_at):
+    """Whoever was made one with her later, or was only before, tells nothing of what she had."""
+    ann, box = ({"entity": entity, "relation": "home", "value": "a"} for entity in ("ann", "box"))
+    pairs = [{"entity": "ann", "relation": relation, "value": "box"} for relation in said]
+    commits = [
+        [say(1, "ann", pairs[0]), say(2, "op", ann), say(3, "ann", box)],
+        [say(4, "ann", pairs[1])],
+        [say(5, "ann", pairs[2])],
+    ]
+    commits.insert(erased_at, [])
+    log = (commits, [Erasure(commit=erased_at + 1, events=frozenset({"e2"}))])
+
+    compare(log, ["home"])
+
+    claims = claims_in(commits)
+    left = left_after(claims, log[1], CONTRACTS, ASKED)
+    one = [number for number, relation in enumerate(said) if relation == "same_as"]
+    for number in one:
+        # Of the four commits one is the erasure's.
+        cut = number + 1 + (number >= erased_at)
+        court = court_of([claim for claim in left if claim.commit <= cut], CONTRACTS)
+        found = court.decide("ann", "home", micros(claims[-1].recorded_at)).reason
+        assert found == (None if said[erased_at - 1] == "same_as" else MissingReason.ERASED)
 
 
 @pytest.mark.parametrize("stance", ["retract", "correct"])

@@ -9,6 +9,7 @@ from typing import Any
 from contracts.erasures import ErasureRequest
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
+from contracts.ports import Projector
 from contracts.resolutions import Conflict, KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.times import KnownAt, ValidAt
 from contracts.views import View
@@ -68,9 +69,14 @@ class Told:
 
     # --- what it says -----------------------------------------------------------------------
 
-    def compare(self) -> None:
-        """Hold every answer at every cut and instant, and those of the door at some, against the oracle's."""
-        claims = claims_in(self.commits, recorded=self.recorded)
+    def compare(self, projector: Projector | None = None) -> None:
+        """
+        Hold every answer at every cut and instant, and those of the door at some, against the oracle's.
+
+        The oracle has the claims that the epoch's projector reads: what names one that only this one
+        reads finds it.
+        """
+        claims = claims_in(self.commits, recorded=self.recorded, projector=projector)
         if not claims:
             return
         instants = instants_of(claims)
