@@ -34,6 +34,14 @@ class Rectangle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """A claim that was taken back, be it in part, and the claims that did; none where those were erased."""
+
+    claim: Claim
+    by: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyHistory:
     """
     The rectangles of one key that touch `[start, end)` of valid time, by commit and valid time.

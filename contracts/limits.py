@@ -152,6 +152,8 @@ DIFF_CAUSES_MAX: Final = 64
 """Claims that are named as the causes of one change: the newest."""
 VIEWS_MAX: Final = 1_000
 """Views that a tenant may have pinned at once."""
+WITHDRAWN_MAX: Final = 1_000
+"""Claims that were taken back that one history lists: the newest."""
 LISTED_CLAIMS_MAX: Final = 32
 """Claims that are read of a key, and that a resolution lists in each of its lists: the newest."""
 LISTED_VALUES_MAX: Final = 1_000

@@ -94,9 +94,23 @@ class _Outcome(Wire):
         return written
 
 
+class UndeterminedAnswer(Wire):
+    """
+    Where a coarse start ("in 2023") leaves open what a key had: from when to when, around the view's instant.
+
+    `claims` are what may have held there already, and what the key has after it; none where they were erased.
+    """
+
+    from_: str = Field(alias="from")
+    to: str
+    claims: list[ClaimAnswer]
+
+
 class ResolveAnswer(_Outcome):
     """What stands on one key at a view."""
 
+    undetermined: UndeterminedAnswer | None
+    """What a coarse start leaves open there; null where nothing does. It changes no outcome."""
     view: ViewAnswer
 
 
@@ -123,6 +137,13 @@ class HistoryCell(Wire):
     claims: list[str]
 
 
+class WithdrawnAnswer(Wire):
+    """A claim that was taken back, be it in part, and those that did; none where those were erased."""
+
+    claim: str
+    by: list[str]
+
+
 class HistoryAnswer(Wire):
     """
     What was ever answered on an entity's keys, or a part of it, and the claims behind it.
@@ -142,6 +163,10 @@ class HistoryAnswer(Wire):
     claims: list[ClaimAnswer]
     unplaced: list[ClaimAnswer]
     """Claims on these keys that name what was not found: they take nothing back."""
+    withdrawn: list[WithdrawnAnswer]
+    """What was taken back on these keys, as known at the cut, and by which claims; whatever the window."""
+    withdrawn_whole: bool
+    """Whether that is all of it."""
 
 
 class StandAnswer(Wire):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -83,6 +84,20 @@ class Missing:
     reason: MissingReason
     superseded: tuple[Claim, ...]
     withdrawn: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """
+    Where states with a coarse start leave open what a key had: `[start, end)`, around the instant asked for.
+
+    `claims` are those that may have held there already, and after it do; empty where all were erased.
+    They decide nothing there: see SEMANTICS, "Events and claims".
+    """
+
+    start: datetime
+    end: datetime
+    claims: tuple[Claim, ...]
 
 
 Resolution: TypeAlias = Resolved | ResolvedSet | Missing | Conflict

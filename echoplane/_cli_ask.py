@@ -198,6 +198,10 @@ def print_resolution(answer: ResolveAnswer) -> None:
             _print_claim(name, said, claim)
     if answer.truncated:
         print_line("  there is more than is listed")
+    if answer.undetermined is not None:
+        print_line(f"  undetermined from {answer.undetermined.from_} to {answer.undetermined.to}")
+        for claim in answer.undetermined.claims:
+            _print_claim("may be", "ended" if claim.value is None else shown(claim.value), claim)
     print_line(f"  view       valid {answer.view.valid_at}, cut {answer.view.cut}, epoch {answer.view.epoch}")
 
 

@@ -140,7 +140,19 @@ def _print_history(answer: HistoryAnswer) -> None:
         )
     for claim in answer.unplaced:
         print_line(f"  {claim.relation:<16} unplaced: {claim.stance} by {claim.source.id}, {claim.event}")
+    _print_withdrawn(answer)
     _print_cut(answer.truncated)
+
+
+def _print_withdrawn(answer: HistoryAnswer) -> None:
+    told = {claim.id: claim for claim in answer.claims}
+    for one in answer.withdrawn:
+        taken = told[one.claim]
+        said = "an end" if taken.value is None else shown(taken.value)
+        by = ", ".join(f"{told[name].stance} {told[name].event} ({told[name].source.id})" for name in one.by)
+        print_line(f"  {taken.relation:<16} taken back: {said}, {taken.event}, by {by or 'what was erased'}")
+    if not answer.withdrawn_whole:
+        print_line("  more may have been taken back")
 
 
 def occurrences(

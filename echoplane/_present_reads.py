@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 
 from contracts.claims import Claim
+from contracts.histories import Withdrawn
 from contracts.read_wire import (
     ChangeAnswer,
     ClaimAnswer,
@@ -24,11 +25,22 @@ from contracts.read_wire import (
     RivalAnswer,
     SourceAnswer,
     StandAnswer,
+    UndeterminedAnswer,
     ValidityAnswer,
     ViewAnswer,
+    WithdrawnAnswer,
 )
 from contracts.relations import RelationContract
-from contracts.resolutions import Conflict, KeyResolution, Missing, Resolution, Resolved, ResolvedSet, Rival
+from contracts.resolutions import (
+    Conflict,
+    Doubt,
+    KeyResolution,
+    Missing,
+    Resolution,
+    Resolved,
+    ResolvedSet,
+    Rival,
+)
 from contracts.times import format_instant
 from contracts.values import with_unit
 from contracts.views import View
@@ -72,8 +84,17 @@ def claim_answer(claim: Claim) -> ClaimAnswer:
     )
 
 
-def resolve_answer(resolution: KeyResolution) -> ResolveAnswer:
-    return ResolveAnswer(view=view_answer(resolution.view), **_outcome(resolution))
+def resolve_answer(resolution: KeyResolution, doubt: Doubt | None) -> ResolveAnswer:
+    return ResolveAnswer(
+        undetermined=None if doubt is None else _undetermined(doubt),
+        view=view_answer(resolution.view),
+        **_outcome(resolution),
+    )
+
+
+def _undetermined(doubt: Doubt) -> UndeterminedAnswer:
+    bounds = {"from": format_instant(doubt.start), "to": format_instant(doubt.end)}
+    return UndeterminedAnswer(**bounds, claims=[claim_answer(claim) for claim in doubt.claims])
 
 
 def resolution_answer(resolution: KeyResolution) -> ResolutionAnswer:
@@ -81,7 +102,13 @@ def resolution_answer(resolution: KeyResolution) -> ResolutionAnswer:
 
 
 def history_answer(
-    found: History, unplaced: Iterable[Claim], *, relation: str | None, shape: Shape, view: View
+    found: History,
+    unplaced: Iterable[Claim],
+    withdrawn: tuple[Sequence[Withdrawn], bool],
+    *,
+    relation: str | None,
+    shape: Shape,
+    view: View,
 ) -> HistoryAnswer:
     return HistoryAnswer(
         entity=found.entity,
@@ -91,8 +118,18 @@ def history_answer(
         cut=view.cut,
         truncated=found.truncated,
         cells=[_cell(rectangle) for rectangle in found.rectangles],
-        claims=_once(claim for rectangle in found.rectangles for claim in rectangle.claims),
+        claims=_once(
+            [
+                *(claim for rectangle in found.rectangles for claim in rectangle.claims),
+                *(claim for one in withdrawn[0] for claim in (one.claim, *one.by)),
+            ]
+        ),
         unplaced=_once(unplaced),
+        withdrawn=[
+            WithdrawnAnswer(claim=one.claim.claim_id, by=[claim.claim_id for claim in one.by])
+            for one in withdrawn[0]
+        ],
+        withdrawn_whole=withdrawn[1],
     )
 
 

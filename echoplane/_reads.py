@@ -121,11 +121,13 @@ async def history(plane: Plane, tenant: str, request: ViewRequest, wanted: Histo
         relations = dict.fromkeys(rectangle.relation for rectangle in found.rectangles)
         if wanted.relation is not None:
             relations = {wanted.relation: None}
-        stands = await ledger_resolve.resolve_many(
-            conn, keys, view, [(wanted.entity, relation) for relation in relations]
-        )
+        pairs = [(wanted.entity, relation) for relation in relations]
+        stands = await ledger_resolve.resolve_many(conn, keys, view, pairs)
+        withdrawn = await ledger_resolve.withdrawn_on(conn, keys, view, pairs)
     unplaced = [claim for one in stands for claim in one.unplaced]
-    return present.history_answer(found, unplaced, relation=wanted.relation, shape=shape, view=view)
+    return present.history_answer(
+        found, unplaced, withdrawn, relation=wanted.relation, shape=shape, view=view
+    )
 
 
 async def _window(

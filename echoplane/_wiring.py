@@ -190,8 +190,9 @@ class Plane:
         return replace(request, min_commit=max(epochs[0].head, request.min_commit or 0))
 
     async def resolve(self, tenant: str, entity: str, relation: str, request: ViewRequest) -> ResolveAnswer:
-        found = await resolve_at(self.database, tenant, request, entity, relation, wait_ms=self.wait_ms)
-        return resolve_answer(found)
+        return resolve_answer(
+            *await resolve_at(self.database, tenant, request, entity, relation, wait_ms=self.wait_ms)
+        )
 
     async def register_contract(
         self, tenant: str, contract: RelationContract, *, new_epoch: bool

@@ -134,6 +134,18 @@ def state_start(claim: Claim) -> int | None:
     return micros(validity.start)
 
 
+def unsure_between(claim: Claim) -> tuple[int, int] | None:
+    """
+    Return from when on and until when a state with a coarse start may have begun, in microseconds.
+
+    None of a claim whose start is exact, and of what is no state.
+    """
+    start, earliest = claim.validity.start, claim.validity.earliest
+    if start is None or earliest is None or earliest >= start or claim.validity.kind != ValidityKind.SINCE:
+        return None
+    return micros(earliest), micros(start)
+
+
 def row_of(claim: Claim, *, tenant: str, keys: Digester) -> dict[str, Any]:
     """Return the claim as a row of the table `claim`, sealed."""
     row: dict[str, Any] = {

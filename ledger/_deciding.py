@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from contracts.claims import Claim
 from contracts.errors import IntegrityFault
+from contracts.histories import Withdrawn
 from contracts.relations import Cardinality
 from contracts.resolutions import KeyResolution
 from contracts.views import View
@@ -30,6 +31,7 @@ from ledger._piece import Pieces, buried_of, in_order, pieces_around
 from ledger._reached import tombstones_apart
 from ledger._stated import states_answer
 from ledger._timeline import claims_of_cell
+from ledger._tombstones import Tombstone
 from ledger._withdrawal import Replay
 from ledger._world import Key, Reader, with_merged
 
@@ -89,6 +91,19 @@ class Decided:
         """Return the claims that made a claim leave, as far as they are not erased."""
         entry = self._replay(claim).entry_of(claim.claim_id)
         return [] if entry is None else tombstones_apart(entry.left_by)[0]
+
+    def withdrawn(self, key: Key) -> tuple[list[Withdrawn], bool]:
+        """Return what was taken back on a key, be it in part, by position; and whether that is all."""
+        found = self.excerpts.get(key)
+        court = self.court if found is None else found[0].court
+        entries = {id(one.entry): one.entry for line in court.lines(*key).values() for one in line}
+        taken = [
+            Withdrawn(claim=entry.claim, by=tuple(in_order(tombstones_apart(entry.left_by)[0])))
+            for entry in entries.values()
+            if entry.left_by and not isinstance(entry.claim, Tombstone)
+        ]
+        whole = found is None or found[0].has_all_acting
+        return sorted(taken, key=lambda one: one.claim.position), whole
 
     def inputs(self, claim: Claim) -> Sequence[Claim]:
         """Return the claims that a claim was derived from."""

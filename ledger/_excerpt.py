@@ -108,6 +108,11 @@ class Excerpt:
         )
 
     @property
+    def has_all_acting(self) -> bool:
+        """Return whether everything that acts on the key was read."""
+        return not self._acting_from
+
+    @property
     def unplaced(self) -> list[Claim]:
         """Return what found nothing to act on, of claims that act; none where not all of those were read."""
         if self._acting_from:

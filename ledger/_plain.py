@@ -32,6 +32,7 @@ async def read_plain(
     Pin a view and answer a key at it, in one round trip; the view alone where the key is not plain.
 
     So too where its contracts are not in memory yet: which of the two ways an answer takes is no part of it.
+    And so where a state with a coarse start may hold already: what that leaves open is read in other calls.
 
     Raises:
         NotFound: No such tenant.
@@ -45,7 +46,7 @@ async def read_plain(
         return view
     contracts = contracts_kept(keys, rows[0].seal)
     plain = next((row for row in rows if row.kind == "plain"), None)
-    if contracts is None or plain is None or plain.state != State.VALUE:
+    if contracts is None or plain is None or plain.state != State.VALUE or plain.key:
         return view
     ground = Ground(contracts=contracts, merges=NO_MERGES, has_tombstones=False)
     answer = states_answer(_found(plain, rows, keys, view, key), key, view, ground)

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.claims import Claim
 from ledger._arrays import Binaries, binaries, binaries_text, digests, instants, numbers, texts, truths
 from ledger._cells import cell_seals
-from ledger._claims import ACTING, bodies_of, sealed_messages, state_start
+from ledger._claims import ACTING, NO_KEY, bodies_of, sealed_messages, state_start, unsure_between
 from ledger._keys import TenantKeys
 from ledger._lines import Cell, Line
 from ledger._tails import Tail
@@ -22,15 +22,18 @@ from ledger._world import Key
 
 _CLAIMS: Final = sa.text(
     "INSERT INTO claim (tenant, epoch, claim_id, position, ordinal, commit, event_id, entity, relation, "
-    "stance, body, seal, starts) SELECT :tenant, :epoch, * FROM unnest(CAST(:claim_ids AS bytea[]), "
+    "stance, body, seal, starts, unsure_from, unsure_to) SELECT :tenant, :epoch, * "
+    "FROM unnest(CAST(:claim_ids AS bytea[]), "
     "CAST(:positions AS bigint[]), CAST(:ordinals AS integer[]), CAST(:commits AS bigint[]), "
     "CAST(:event_ids AS text[]), CAST(:entities AS text[]), CAST(:relations AS text[]), "
-    "CAST(:stances AS text[]), CAST(:bodies AS bytea[]), CAST(:seals AS bytea[]), CAST(:starts AS bigint[]))"
+    "CAST(:stances AS text[]), CAST(:bodies AS bytea[]), CAST(:seals AS bytea[]), CAST(:starts AS bigint[]), "
+    "CAST(:unsure_from AS bigint[]), CAST(:unsure_to AS bigint[]))"
 )
 _REACH: Final = sa.text(
-    "INSERT INTO reach (tenant, epoch, entity, relation, claim_id, position, acts) SELECT :tenant, :epoch, * "
-    "FROM unnest(CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:claim_ids AS bytea[]), "
-    "CAST(:positions AS bigint[]), CAST(:acts AS boolean[]))"
+    "INSERT INTO reach (tenant, epoch, entity, relation, claim_id, position, acts, unsure) "
+    "SELECT :tenant, :epoch, * FROM unnest("
+    "CAST(:entities AS text[]), CAST(:relations AS text[]), CAST(:claim_ids AS bytea[]), "
+    "CAST(:positions AS bigint[]), CAST(:acts AS boolean[]), CAST(:unsure AS boolean[]))"
 )
 _LINES: Final = sa.text(
     "INSERT INTO line (tenant, epoch, entity, relation, part, tail) "
@@ -58,6 +61,7 @@ _CELLS: Final = sa.text(
 )
 
 
+_SURE: Final = (None, None)
 CLAIMS_SENT: Final = 256
 """Claims in one statement: few enough that a socket takes them at once."""
 
@@ -84,6 +88,7 @@ class Rows:
         entities, relations, stances = zip(*names, strict=True)
         bodies = bodies_of(claims)
         columns = (claim_ids, positions, ordinals, commits, event_ids, bodies)
+        unsure = [unsure_between(claim) or _SURE for claim in claims]
         messages = sealed_messages(names, columns, tenant=self.keys.tenant, epoch=self.epoch)
         return {
             "epoch": self.epoch,
@@ -98,6 +103,8 @@ class Rows:
             "bodies": binaries(bodies),
             "seals": digests(self.keys.digests(messages)),
             "starts": numbers(map(state_start, claims)),
+            "unsure_from": numbers(start for start, _ in unsure),
+            "unsure_to": numbers(end for _, end in unsure),
         }
 
     async def write_claims(self, values: Mapping[str, str | int | bytes]) -> None:
@@ -116,6 +123,9 @@ class Rows:
                 claim_ids=binaries(bytes.fromhex(claim.claim_id) for _, claim in pairs),
                 positions=numbers(claim.position.event for _, claim in pairs),
                 acts=truths(claim.stance in ACTING for _, claim in pairs),
+                unsure=truths(
+                    claim.relation == NO_KEY and unsure_between(claim) is not None for _, claim in pairs
+                ),
             )
 
     async def lines(self, lines: Sequence[Line]) -> None:

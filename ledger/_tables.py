@@ -151,6 +151,9 @@ claim = sa.Table(
     sa.Column("seal", sa.LargeBinary, nullable=False),
     # Where a state begins that is plainly said, in microseconds: the body says it too.
     sa.Column("starts", sa.BigInteger),
+    # From when on and until when one with a coarse start may have begun, likewise.
+    sa.Column("unsure_from", sa.BigInteger),
+    sa.Column("unsure_to", sa.BigInteger),
     sa.PrimaryKeyConstraint("tenant", "epoch", "claim_id"),
     sa.UniqueConstraint("tenant", "epoch", "position", "ordinal", name="claim_position_once"),
     # That its epoch and its event are there is asked once a statement, by a trigger.
@@ -163,6 +166,14 @@ claim = sa.Table(
         "position",
         "ordinal",
         postgresql_where=sa.text("starts IS NOT NULL"),
+    ),
+    # By it those are found that may hold already.
+    sa.Index(
+        "claim_unsure",
+        *_KEY_COLUMNS,
+        "unsure_to",
+        "unsure_from",
+        postgresql_where=sa.text("unsure_to IS NOT NULL"),
     ),
     # Who is one with whom: few claims, read whole.
     sa.Index(
@@ -195,6 +206,8 @@ reach = sa.Table(
     # The claim's own position, and whether it acts on others: the newest of those are looked up.
     sa.Column("position", sa.BigInteger, nullable=False),
     sa.Column("acts", sa.Boolean, nullable=False),
+    # Whether it is a state with a coarse start that names no key of its own.
+    sa.Column("unsure", sa.Boolean, nullable=False),
     sa.PrimaryKeyConstraint("tenant", "epoch", "entity", "relation", "claim_id"),
     sa.ForeignKeyConstraint(
         ["tenant", "epoch", "claim_id"],
@@ -208,6 +221,7 @@ reach = sa.Table(
         "position",
         postgresql_where=sa.text("acts"),
     ),
+    sa.Index("reach_unsure", *_KEY_COLUMNS, "claim_id", postgresql_where=sa.text("unsure")),
 )
 
 line = sa.Table(

@@ -18,7 +18,7 @@ from contracts.events import COMMAND_KINDS, Event
 from contracts.limits import PAGE_EVENTS_MAX
 from contracts.ports import Projector
 from ledger import _tables
-from ledger._claims import row_of, state_start
+from ledger._claims import row_of, state_start, unsure_between
 from ledger._database import Database
 from ledger._decisions import skipped_in
 from ledger._keys import TenantKeys
@@ -30,7 +30,7 @@ from ledger._tenants import tenant_keys
 from ledger._world import Reader
 
 _Place: TypeAlias = tuple[int, int]
-_Row: TypeAlias = tuple[bytes, int | None]
+_Row: TypeAlias = tuple[bytes, int | None, int | None, int | None]
 _EPOCHS: Final = sa.text(
     "SELECT epoch, commit, position, projector_version FROM epoch WHERE tenant = :tenant "
     "AND state <> 'dropped' ORDER BY epoch"
@@ -124,6 +124,7 @@ def _expected(
         (claim.position.event, claim.position.ordinal): (
             row_of(claim, tenant=keys.tenant, keys=keys)["seal"],
             state_start(claim),
+            *(unsure_between(claim) or (None, None)),
         )
         for claim in claims
     }
@@ -131,14 +132,18 @@ def _expected(
 
 async def _stored(reader: Reader, *, after: int, until: int) -> dict[_Place, _Row]:
     claim = _tables.claim
-    query = sa.select(claim.c.position, claim.c.ordinal, claim.c.seal, claim.c.starts).where(
+    told_apart = (claim.c.starts, claim.c.unsure_from, claim.c.unsure_to)
+    query = sa.select(claim.c.position, claim.c.ordinal, claim.c.seal, *told_apart).where(
         claim.c.tenant == reader.keys.tenant,
         claim.c.epoch == reader.epoch,
         claim.c.position > after,
         claim.c.position <= until,
     )
     rows = await reader.conn.execute(query)
-    return {(row.position, row.ordinal): (bytes(row.seal), row.starts) for row in rows}
+    return {
+        (row.position, row.ordinal): (bytes(row.seal), row.starts, row.unsure_from, row.unsure_to)
+        for row in rows
+    }
 
 
 def _compare(

@@ -82,6 +82,19 @@ _STATES_AFTER: Final = (
     "AND c.entity = k.entity AND c.relation = k.relation AND c.starts > k.after AND c.commit <= %(cut)s "
     "ORDER BY c.starts, c.position, c.ordinal LIMIT k.most) AS c"
 )
+_UNSURE: Final = (
+    "SELECT c.* FROM unnest(CAST(%(entities)s AS text[]), CAST(%(relations)s AS text[])) "  # noqa: S608
+    f"AS k(entity, relation) CROSS JOIN LATERAL ((SELECT {_COLUMNS} FROM claim c "
+    "WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s AND c.entity = k.entity AND c.relation = k.relation "
+    "AND c.unsure_to > %(after)s AND c.unsure_to < %(last)s AND c.unsure_from < %(before)s "
+    "AND c.commit <= %(cut)s ORDER BY c.unsure_to LIMIT %(most)s) UNION ALL ("
+    f"SELECT {_COLUMNS} FROM reach r JOIN claim c ON c.tenant = r.tenant AND c.epoch = r.epoch "
+    "AND c.claim_id = r.claim_id WHERE r.tenant = %(tenant)s AND r.epoch = %(epoch)s "
+    "AND r.entity = k.entity AND r.relation = k.relation AND r.unsure AND c.unsure_to > %(after)s "
+    "AND c.unsure_from < %(before)s AND c.commit <= %(cut)s ORDER BY c.unsure_to LIMIT %(most)s)) AS c"
+)
+# A year, and what the offsets of two places can add to it.
+_UNSURE_LONGEST: Final = 368 * 86_400 * 1_000_000
 _IDENTITY: Final = (
     f"SELECT {_COLUMNS} FROM claim c WHERE c.tenant = %(tenant)s AND c.epoch = %(epoch)s "  # noqa: S608
     "AND c.relation IN ('same_as', 'not_same_as') AND c.commit <= %(cut)s"
@@ -180,6 +193,22 @@ class Reader:
             )
             for rows in found
         ]
+
+    async def unsure_on(self, keys: Iterable[Key], *, after: int, before: int, most: int) -> list[Claim]:
+        """
+        Return states of keys with a coarse start: after an instant, though it may be before another.
+
+        At most `most` of each key, and as many corrections that bear on it and name none. Found by an index
+        of such states alone, whatever else the key has.
+
+        Args:
+            keys: The keys.
+            after: An instant in microseconds.
+            before: Another, likewise.
+            most: How many are read.
+        """
+        bounds = {"after": after, "before": before, "last": before + _UNSURE_LONGEST, "most": most}
+        return await self._claims(_UNSURE, **_arrays(keys), **bounds)
 
     async def reached(self, claims: Iterable[Claim]) -> dict[str, set[Key]]:
         """

@@ -10,19 +10,21 @@ Does not promise: that an answer is true; it is what the ledger was told, with w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.errors import NotYet
-from contracts.histories import Rectangle
+from contracts.histories import Rectangle, Withdrawn
 from contracts.identity import IDENTITY
-from contracts.resolutions import KeyResolution, ResolvedSet
+from contracts.limits import WITHDRAWN_MAX
+from contracts.resolutions import Doubt, KeyResolution, ResolvedSet
 from contracts.views import View, ViewRequest
-from ledger._coarse import as_certain
+from ledger._coarse import as_certain, doubt_of
 from ledger._contracts_read import registered_contracts, usual_contract
 from ledger._database import Database
-from ledger._deciding import answers
+from ledger._deciding import answers, decide
 from ledger._found import found_on
 from ledger._ground import ground_of
 from ledger._history import EVERYTHING, History, Window, history, known_commits, timeline
@@ -78,7 +80,10 @@ __all__ = [
     "unpin_view",
     "usual_contract",
     "verify_cells",
+    "withdrawn_on",
 ]
+
+_INSTANT: Final = timedelta(microseconds=1)
 
 
 async def resolve(
@@ -102,9 +107,9 @@ async def resolve(
 
 async def resolve_at(
     db: Database, tenant: str, request: ViewRequest, entity: str, relation: str, *, wait_ms: int
-) -> KeyResolution:
+) -> tuple[KeyResolution, Doubt | None]:
     """
-    Pin a view and return what a key has at it: of most keys in one call to the database.
+    Pin a view and return what a key has at it, and what a coarse start leaves open: mostly in one call.
 
     Raises:
         NotFound: No such tenant.
@@ -116,11 +121,13 @@ async def resolve_at(
     keys = await tenant_keys(db, tenant)
     view = await read_plain(db, keys, request, (entity, relation))
     if isinstance(view, KeyResolution):
-        return view
+        # It is given in one call only where no coarse start leaves anything open.
+        return view, None
     if isinstance(view, NotYet):
         view = await pin(db, tenant, request, wait_ms=wait_ms)
     async with db.snapshot(tenant) as conn:
-        return (await _decided(conn, keys, view, [(entity, relation)]))[entity, relation]
+        answer = (await _decided(conn, keys, view, [(entity, relation)]))[entity, relation]
+        return answer, await doubt_of(conn, keys, answer, until=view.valid_at + _INSTANT)
 
 
 async def resolve_many(
@@ -175,6 +182,26 @@ async def occurrences(
     """
     reader = Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut)
     return await occurred(reader, (entity, relation), start=start, end=end)
+
+
+async def withdrawn_on(
+    conn: AsyncConnection, keys: TenantKeys, view: View, wanted: Sequence[Key]
+) -> tuple[list[Withdrawn], bool]:
+    """
+    Return what was taken back on keys, as known at a view, by whom; and whether that is all of it.
+
+    It is where no more than `LISTED_CLAIMS_MAX` claims act on a key, or all of its claims had to be read;
+    and no more than `WITHDRAWN_MAX`, the newest, are returned. Of who is one with whom nothing is said here.
+
+    Raises:
+        IntegrityFault: A claim, contract or cell that was read is not what was written.
+    """
+    asked = [key for key in dict.fromkeys(wanted) if key[1] not in IDENTITY]
+    decided = await decide(Reader(conn=conn, keys=keys, epoch=view.epoch, cut=view.cut), view, asked)
+    found = [decided.withdrawn(key) for key in asked]
+    every = {one.claim.claim_id: one for taken, _ in found for one in taken}
+    listed = sorted(every.values(), key=lambda one: one.claim.position)[-WITHDRAWN_MAX:]
+    return listed, len(listed) == len(every) and all(whole for _, whole in found)
 
 
 async def erased_from(

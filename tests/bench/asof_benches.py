@@ -193,7 +193,7 @@ async def _fill_plain(at: Grounds, entity: str, size: int) -> None:
 
 async def _ours(at: Grounds, tenant: str, one: Asked) -> float:
     started = time.perf_counter()
-    found = await resolve_at(at.plane.database, tenant, _request(one), *KEY, wait_ms=0)
+    found, _ = await resolve_at(at.plane.database, tenant, _request(one), *KEY, wait_ms=0)
     assert isinstance(found.resolution, Resolved), one
     value = found.resolution.value
     seconds = time.perf_counter() - started

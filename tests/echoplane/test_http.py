@@ -18,6 +18,7 @@ from contracts.wire import (
     ResolveAnswer,
     StoredContextAnswer,
 )
+from echoplane._cli_ask import print_resolution
 from ledger.log import list_tokens as all_tokens
 from ledger.log import revoke_token
 
@@ -193,6 +194,30 @@ async def test_resolve_at_several_valid_times(client, home):
     assert await value(valid_at="2025-03-01T00:00:00Z") == ("resolved", "Lyon", 2)
     assert await value(generation="1:1") == ("resolved", "Lyon", 1)
     assert await value(known_at=home[0].recorded_at) == ("resolved", "Lyon", 1)
+
+
+async def test_resolve_says_from_when_to_when_a_coarse_start_leaves_it_open(client, home, remember, capsys):
+    claimed = {"entity": "Ann", "relation": "lives_in", "value": "Paris", "valid": {"since": "2025-02"}}
+    actor = {"id": "Ann", "class": "user"}
+    await remember("home", {"stream": "s1", "kind": "claim", "actor": actor, "claims": [claimed]})
+
+    async def resolved(valid_at):
+        parameters = {"entity": "Ann", "relation": "lives_in", "valid_at": valid_at}
+        response = await client.get("/v1/home/resolve", params=parameters)
+        return ResolveAnswer.model_validate_json(response.content)
+
+    inside, after = await resolved("2025-02-10T00:00:00Z"), await resolved("2025-03-01T00:00:00Z")
+
+    assert (inside.value, after.value, after.undetermined) == ("Lyon", "Paris", None)
+    assert (inside.undetermined.from_, inside.undetermined.to) == (
+        "2025-02-01T00:00:00Z",
+        "2025-03-01T00:00:00Z",
+    )
+    assert [claim.value for claim in inside.undetermined.claims] == ["Paris"]
+    print_resolution(inside)
+    lines = capsys.readouterr().out
+    assert "undetermined from 2025-02-01T00:00:00Z to 2025-03-01T00:00:00Z" in lines
+    assert "may be     Paris" in lines
 
 
 async def test_resolve_of_a_one_valued_key_has_value_and_of_a_many_valued_values(client, remember, turn):

@@ -15,6 +15,7 @@ from contracts.read_wire import DiffAnswer, HistoryAnswer, JoinAnswer, PinnedVie
 from contracts.resolutions import MissingReason
 from contracts.views import ViewRequest
 from echoplane._cli import execute
+from echoplane._cli_reads import _print_history
 from ledger import log
 from ledger import resolve as reads
 from ledger.erase import erase
@@ -254,6 +255,50 @@ async def test_a_claim_that_did_nothing_is_shown_with_its_key(client, remember):
     for more in ("", "&relation=home", "&timeline=true"):
         history = (await client.get(f"/v1/home/history?entity=ann{more}")).json()
         assert [claim["value"] for claim in history["unplaced"]] == ["Oslo"]
+
+
+async def test_a_history_says_what_a_correction_of_a_whole_key_took_back(client, remember, capsys):
+    def event(name, actor="ann", **fields):
+        person = {"id": actor, "class": "user"}
+        return {"stream": "s", "kind": "claim", "actor": person, "source_event_id": name} | fields
+
+    def home(value, month, **fields):
+        valid = {"since": f"2025-{month:02d}-01T00:00:00Z"}
+        return {"entity": "ann", "relation": "home", "value": value, "valid": valid} | fields
+
+    key = {"entity": "ann", "relation": "home"}
+    fixed = {"kind": "correction", "claims": [key | {"value": "Graz"}], "targets": [key]}
+    first = await remember(
+        "home",
+        event("e1", claims=[home("Lyon", 1)]),
+        event("e2", claims=[home("Oslo", 3)]),
+        event("b1", "bob", claims=[home("Rome", 2)]),
+    )
+    assert (await client.get("/v1/home/history?entity=ann")).json()["withdrawn"] == []
+    second = await remember("home", event("e3", **fixed))
+
+    async def taken_back(**more):
+        response = await client.get("/v1/home/history", params={"entity": "ann", **more})
+        return HistoryAnswer.model_validate_json(response.content)
+
+    answer = await taken_back()
+    told = {claim.id: claim for claim in answer.claims}
+    assert [
+        (told[one.claim].value, [(told[by].event, told[by].stance) for by in one.by])
+        for one in answer.withdrawn
+    ] == [(value, [(second[0].event_ids[0], "correct")]) for value in ("Lyon", "Oslo")]
+    assert answer.withdrawn_whole
+    for more in (
+        {"timeline": "true"},
+        {"at": "2025-05-01T00:00:00Z"},
+        {"valid_from": "2026-01-01T00:00:00Z"},
+    ):
+        assert (await taken_back(relation="home", **more)).withdrawn == answer.withdrawn, more
+    assert (await taken_back(generation=f"1:{first[-1].commit}")).withdrawn == []
+    _print_history(answer)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "taken back" in line]
+    assert [line.split(":")[1].split(",")[0].strip() for line in lines] == ["Lyon", "Oslo"]
+    assert all(f"correct {second[0].event_ids[0]} (ann)" in line for line in lines)
 
 
 # --- at the command line --------------------------------------------------------------------------

@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import pytest
 
+from contracts import limits
 from contracts.resolutions import Missing, MissingReason
 from contracts.times import ValidAt, parse_instant
 from contracts.views import ViewRequest
-from ledger import _coarse, _found, log
-from ledger.resolve import as_certain, pin, resolve
+from ledger import _coarse, log
+from ledger.resolve import as_certain, pin, resolve, resolve_at
 from tests.ledger.erasing import claim, opened, said
 
 NOW = "2026-05-01T00:00:00Z"
@@ -104,11 +105,122 @@ async def test_one_of_many_values_that_may_have_been_there_makes_the_set_uncerta
     assert found == (MissingReason.UNDETERMINED, ["tea", "chess"])
 
 
-async def test_however_many_are_said_later_the_next_ones_are_looked_at(ledger, monkeypatch):
-    for module in (_coarse, _found):
-        monkeypatch.setattr(module, "LISTED_CLAIMS_MAX", 3)
-    await ledger.say(said("e2", claim("ann", "home", "Paris", **MOVED)))
-    later = [claim("ann", "home", "Rome", valid={"since": f"2025-{month:02d}-01"}) for month in range(1, 9)]
-    await ledger.say(*(said(f"r{number}", one) for number, one in enumerate(later)))
+JUNE = "2023-06-01T00:00:00Z"
 
-    assert await certain(ledger, "2023-06-01T00:00:00Z") == UNDETERMINED
+
+async def test_however_many_are_said_later_the_coarse_one_is_found(ledger):
+    await ledger.say(said("e2", claim("ann", "home", "Paris", **MOVED)))
+    # More that begin exactly, between the instant that is asked for and where the coarse one does, than one
+    # reads of a key.
+    days = [f"2023-10-{1 + number // 2:02d}T{number % 2 * 12:02d}:00:00Z" for number in range(40)]
+    between = [claim("ann", "home", f"inn {number}", valid={"since": at}) for number, at in enumerate(days)]
+    await ledger.say(*(said(f"r{number}", one) for number, one in enumerate(between)))
+
+    assert await certain(ledger, JUNE) == UNDETERMINED
+
+
+async def test_a_correction_that_names_no_key_is_found_however_many_act_on_it_later(ledger):
+    later = "2024-02-01T00:00:00Z"
+    await ledger.say(said("e2", claim("ann", "home", "Oslo", valid={"since": later})))
+    target = [{"source_event_id": "e2"}]
+    await ledger.say(said("e3", {"value": "Paris", **MOVED}, kind="correction", targets=target))
+    others = [
+        said(f"d{number}", kind="retraction", actor="bob", targets=[{"source_event_id": "e1"}])
+        for number in range(limits.LISTED_CLAIMS_MAX + 3)
+    ]
+    await ledger.say(*others)
+
+    assert await certain(ledger, JUNE) == UNDETERMINED
+
+
+async def test_of_what_was_corrected_the_correction_may_have_held_and_not_the_slip(ledger):
+    await ledger.say(said("e2", claim("ann", "home", "Pariss", **MOVED)))
+    fixed = {"entity": "ann", "relation": "home", "value": "Paris"}
+    await ledger.say(said("e3", fixed, kind="correction", targets=[{"source_event_id": "e2"}]))
+    # One that puts the key right, and gives no time: it has that of what was said of another.
+    await ledger.say(said("b1", claim("bob", "home", "Graz", valid={"since": "2020-01-01T00:00:00Z"})))
+    await ledger.say(said("b2", claim("bop", "home", "Rome", **MOVED)))
+    moved = {"entity": "bob", "relation": "home", "value": "Rome"}
+    await ledger.say(said("b3", moved, kind="correction", targets=[{"source_event_id": "b2"}]))
+
+    assert await certain(ledger, JUNE) == UNDETERMINED
+    assert await certain(ledger, JUNE, entity="bob") == (MissingReason.UNDETERMINED, ["Graz", "Rome"])
+
+
+@pytest.mark.parametrize("gone", ["ended", "withdrawn"])
+async def test_where_nothing_is_left_a_coarse_start_may_have_filled_it(ledger, gone):
+    ended = {"stance": "end", "entity": "ann", "relation": "home", "valid": {"since": "2023-02-01T00:00:00Z"}}
+    if gone == "ended":
+        await ledger.say(said("e2", ended))
+    else:
+        await ledger.say(said("e2", kind="retraction", targets=[{"source_event_id": "e1"}]))
+    await ledger.say(said("e3", claim("ann", "home", "Paris", **MOVED)))
+    await ledger.fold()
+    assert await ledger.reason("ann", "home", at=JUNE) == gone
+
+    reason, might = await certain(ledger, JUNE)
+
+    assert (reason, might[-1]) == (MissingReason.UNDETERMINED, "Paris")
+
+
+async def test_more_than_are_looked_at_leave_it_in_doubt(ledger, monkeypatch):
+    monkeypatch.setattr(_coarse, "STARTS_MAX", 1)
+
+    async def taken_back(name, value, since):
+        await ledger.say(said(name, claim("ann", "home", value, valid={"since": since})))
+        await ledger.say(said(f"{name}-", kind="retraction", targets=[{"source_event_id": name}]))
+
+    await taken_back("e2", "Nice", "2023-06")
+    # One that was taken back changes nothing; nor does one that says the same, and it is not counted.
+    await ledger.say(said("e3", claim("ann", "home", "Lyon", valid={"since": "2023-06-01"})))
+    assert await certain(ledger, JUNE) == "Lyon"
+    await taken_back("e4", "Rome", "2023")
+    assert await certain(ledger, JUNE) == (MissingReason.UNDETERMINED, ["Lyon", "Nice", "Rome"])
+
+    monkeypatch.setattr(_coarse, "STARTS_MAX", 8)
+    assert await certain(ledger, JUNE) == "Lyon"
+    monkeypatch.setattr(_coarse, "UNSURE_MAX", 3)
+    reason, _ = await certain(ledger, JUNE)
+    assert reason == MissingReason.UNDETERMINED
+
+
+async def shown(ledger, at):
+    """What `resolve` says, and what it leaves open."""
+    await ledger.fold()
+    request = ViewRequest(
+        valid_at=ValidAt(parse_instant(at, field="at")), known_at=None, generation=None, min_commit=None
+    )
+    # Once the contracts are known most keys are read in one call: it says the same.
+    first = await resolve_at(ledger.db, "acme", request, "ann", "home", wait_ms=0)
+    answer, doubt = await resolve_at(ledger.db, "acme", request, "ann", "home", wait_ms=0)
+    assert (answer.resolution, doubt) == (first[0].resolution, first[1])
+    value = getattr(answer.resolution, "value", None) or answer.resolution.reason
+    if doubt is None:
+        return value, None
+    return value, (f"{doubt.start:%Y-%m-%d}", f"{doubt.end:%Y-%m-%d}", [one.value for one in doubt.claims])
+
+
+async def test_resolve_decides_as_ever_and_says_from_when_to_when_it_is_undetermined(ledger):
+    assert await shown(ledger, JUNE) == ("Lyon", None)
+    await ledger.say(said("e2", claim("ann", "home", "Paris", **MOVED)))
+    in_2023 = ("2023-01-01", "2024-01-01", ["Paris"])
+
+    assert await shown(ledger, "2022-12-31T23:59:59Z") == ("Lyon", None)
+    assert await shown(ledger, "2023-01-01T00:00:00Z") == ("Lyon", in_2023)
+    assert await shown(ledger, "2023-12-31T23:59:59Z") == ("Lyon", in_2023)
+    assert await shown(ledger, "2024-01-01T00:00:00Z") == ("Paris", None)
+
+    # One that may have begun at any time of a month: within it both may have.
+    await ledger.say(said("e3", claim("ann", "home", "Nice", valid={"since": "2023-06"})))
+    assert await shown(ledger, JUNE) == ("Lyon", ("2023-01-01", "2024-01-01", ["Paris", "Nice"]))
+    assert await shown(ledger, "2023-07-01T00:00:00Z") == ("Nice", in_2023)
+
+
+async def test_where_nothing_was_before_resolve_says_no_less(ledger):
+    assert await shown(ledger, "2019-06-01T00:00:00Z") == (MissingReason.NOT_VALID_THEN, None)
+    await ledger.say(said("e2", claim("ann", "home", "Graz", valid={"since": "2018"})))
+
+    assert await shown(ledger, "2018-06-01T00:00:00Z") == (
+        MissingReason.UNDETERMINED,
+        ("2018-01-01", "2019-01-01", ["Graz"]),
+    )

@@ -46,8 +46,11 @@ async def test_a_claim_that_was_removed_without_a_trace_is_missing(folded, owner
     assert await checks(folded) == (1, ["claim 2#0 of epoch 1: claim.missing"])
 
 
-async def test_a_claim_that_would_be_looked_for_where_it_does_not_begin_is_found(folded, owner_engine):
-    await tampered(owner_engine, "UPDATE claim SET starts = starts + 1 WHERE position = 2")
+@pytest.mark.parametrize("column", ["starts = starts + 1", "unsure_from = 1", "unsure_to = 1"])
+async def test_a_claim_that_would_be_looked_for_where_it_does_not_begin_is_found(
+    folded, owner_engine, column
+):
+    await tampered(owner_engine, f"UPDATE claim SET {column} WHERE position = 2")
 
     assert await checks(folded) == (2, ["claim 2#0 of epoch 1: claim.content"])
 

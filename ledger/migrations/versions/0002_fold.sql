@@ -10,6 +10,11 @@ DROP INDEX claim_by_event;
 ALTER TABLE claim ADD COLUMN starts BIGINT;
 CREATE INDEX claim_state ON claim (tenant, epoch, entity, relation, starts, position, ordinal)
     WHERE starts IS NOT NULL;
+-- Of a state with a coarse start, from when on and until when it may have begun: whether one may hold already at
+-- an instant is looked for by it. Likewise no seal covers it.
+ALTER TABLE claim ADD COLUMN unsure_from BIGINT, ADD COLUMN unsure_to BIGINT;
+CREATE INDEX claim_unsure ON claim (tenant, epoch, entity, relation, unsure_to, unsure_from)
+    WHERE unsure_to IS NOT NULL;
 
 CREATE FUNCTION echoplane_claims_come_from_events() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp

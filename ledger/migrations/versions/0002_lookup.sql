@@ -39,6 +39,9 @@ CREATE INDEX claim_acting ON claim (tenant, epoch, entity, relation, position, o
     WHERE stance IN ('correct', 'retract', 'settle', 'dispute');
 ALTER TABLE reach ADD COLUMN position BIGINT NOT NULL, ADD COLUMN acts BOOLEAN NOT NULL;
 CREATE INDEX reach_acting ON reach (tenant, epoch, entity, relation, position) WHERE acts;
+-- Whether the claim is a state with a coarse start that names no key of its own: a correction that names targets.
+ALTER TABLE reach ADD COLUMN unsure BOOLEAN NOT NULL;
+CREATE INDEX reach_unsure ON reach (tenant, epoch, entity, relation, claim_id) WHERE unsure;
 
 -- Where a cell can stand that holds a cut: 0, the cut, and what is above it, up to the root of the tree
 -- that holds every folded commit. At the newest one it stands at 0.
@@ -360,7 +363,7 @@ $function$;
 -- all states that replace each other, and on which nothing acts.
 --   view   the `epoch` and its `state`; `known_from` its newest commit, `known_to` the cut, `valid_from` what
 --          "now" is, `seal` a digest of the contracts there. None of no tenant
---   plain  what such a key has at the instant
+--   plain  what such a key has at the instant; `key` is 1 where a state with a coarse start may hold already
 --   own    the newest claims on such a key up to the cut, one more than `p_claims` if there are more, without
 --          those that begin after the instant where values are of any type; how many (`known_to`), and where
 --          the oldest is (`known_from`)
@@ -425,8 +428,13 @@ BEGIN
     END IF;
     p_epoch := epoch;
     v_nodes := echoplane_nodes(v_cut, v_folded);
-    SELECT 'plain', '', lower(c.valid), upper(c.valid), lower(c.known), upper(c.known), c.state, c.seal, c.claims
-    INTO kind, part, valid_from, valid_to, known_from, known_to, state, seal, claims
+    v_until := extract(epoch FROM v_at) * 1000000;
+    SELECT 'plain', EXISTS (
+        SELECT FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p_entity
+            AND c.relation = p_relation AND c.unsure_to > v_until AND c.unsure_from <= v_until
+            AND c.position <= v_last
+    )::integer, '', lower(c.valid), upper(c.valid), lower(c.known), upper(c.known), c.state, c.seal, c.claims
+    INTO kind, key, part, valid_from, valid_to, known_from, known_to, state, seal, claims
     FROM (
         SELECT l.line FROM line AS l
         WHERE l.tenant = p_tenant AND l.epoch = p_epoch AND l.entity = p_entity AND l.relation = p_relation
@@ -454,8 +462,8 @@ BEGIN
     END IF;
     v_first := claims[1];
     RETURN NEXT;
-    IF NOT v_stand.is_typed THEN
-        v_until := extract(epoch FROM v_at) * 1000000;
+    IF v_stand.is_typed THEN
+        v_until := NULL;
     END IF;
     SELECT 'own', c.position, c.amount, c.claims, c.positions, c.ordinals, c.commits, c.event_ids, c.stances,
         c.bodies, c.seals
