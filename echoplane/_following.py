@@ -14,6 +14,7 @@ from echoplane._wiring import Plane
 from ledger.log import (
     FollowedCommit,
     LoggedEvent,
+    aside,
     read_commit,
     read_correlated,
     read_events,
@@ -26,7 +27,11 @@ async def listed(plane: Plane, tenant: str, page: EventsParameters) -> EventsAns
     """Return the events of a commit, or a page of a stream, of what is correlated, or of the log."""
     async with plane.long_reads.of(tenant):
         events = await _found(plane, tenant, page)
-        return EventsAnswer(tenant=tenant, events=[event_answer(tenant, event) for event in events])
+
+        def answer() -> EventsAnswer:
+            return EventsAnswer(tenant=tenant, events=[event_answer(tenant, event) for event in events])
+
+        return await aside(answer, items=len(events))
 
 
 async def _found(plane: Plane, tenant: str, page: EventsParameters) -> Sequence[LoggedEvent]:

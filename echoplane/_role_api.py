@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
+from typing import Final
 
 from contracts import limits
 from contracts.errors import Unavailable
@@ -15,6 +17,9 @@ from echoplane._settings import Settings
 from echoplane._traces import exporting
 from echoplane._wiring import open_plane
 
+SWITCH_SECONDS: Final = 0.001
+"""How long a thread beside the loop goes on while that waits for its turn, which it does at each step."""
+
 
 async def serve_api(settings: Settings) -> None:
     """
@@ -23,6 +28,7 @@ async def serve_api(settings: Settings) -> None:
     Raises:
         Unavailable: The servers are not there.
     """
+    sys.setswitchinterval(SWITCH_SECONDS)
     stop = asyncio.Event()
     # Between two steps of whatever runs, where Python's own handlers run in the midst of one.
     for signal_number in (signal.SIGTERM, signal.SIGINT):

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from contracts.errors import IntegrityFault
 from contracts.records import record
 from ledger import _tables
 from ledger._arrays import moments, numbers, texts
+from ledger._aside import aside
 from ledger._direct import fetched
 from ledger._intervals import FOREVER, lower, upper
 from ledger._keys import TenantKeys, framed
@@ -312,13 +314,18 @@ class Cells:
     async def _read(
         self, statement: sa.TextClause, lines: Sequence[int], **parameters: object
     ) -> dict[int, list[Cell]]:
-        found: dict[int, list[Cell]] = defaultdict(list)
         if not lines:
-            return found
+            return {}
         bound_values: dict[str, Any] = {"tenant": self.keys.tenant, "lines": sorted(lines), **parameters}
-        for row in await self.conn.execute(statement, bound_values):
-            found[row.line].append(cell_of(row, row.cell, (row.entity, row.relation), self.keys, row.epoch))
-        return found
+        rows = (await self.conn.execute(statement, bound_values)).all()
+        return await aside(partial(_by_line, rows, self.keys), items=len(rows))
+
+
+def _by_line(rows: Iterable[Any], keys: TenantKeys) -> dict[int, list[Cell]]:
+    found: dict[int, list[Cell]] = defaultdict(list)
+    for row in rows:
+        found[row.line].append(cell_of(row, row.cell, (row.entity, row.relation), keys, row.epoch))
+    return found
 
 
 def cell_of(row: Any, cell_id: int | None, key: Key, keys: TenantKeys, epoch: int) -> Cell:  # noqa: ANN401 — a row

@@ -17,11 +17,10 @@ from contracts.limits import PAGE_BYTES_MAX, PAGE_EVENTS_MAX
 from contracts.times import KnownAt
 from ledger import _tables
 from ledger._database import Database
-from ledger._events import open_event
 from ledger._keys import TenantKeys
 from ledger._news import POLL_SECONDS
 from ledger._prepare import correlation_digest, stream_digest
-from ledger._read import LoggedEvent, head, read_stored, stored_of, stored_page
+from ledger._read import LoggedEvent, head, opened, read_stored, stored_of, stored_page
 from ledger._tenants import tenant_keys
 
 
@@ -62,7 +61,7 @@ async def read_stream(
             limit=limit,
             bytes_max=PAGE_BYTES_MAX,
         )
-        return [open_event(keys, stored) for stored in await stored_of(conn, query)]
+        return await opened(keys, await stored_of(conn, query))
 
 
 async def read_correlated(
@@ -82,7 +81,7 @@ async def read_correlated(
             limit=limit,
             bytes_max=PAGE_BYTES_MAX,
         )
-        return [open_event(keys, stored) for stored in await stored_of(conn, query)]
+        return await opened(keys, await stored_of(conn, query))
 
 
 async def read_commit(db: Database, tenant: str, commit: int) -> FollowedCommit:
@@ -186,7 +185,7 @@ async def _page(
         conn, keys, after_position=after_position, limit=limit,
         bytes_max=PAGE_BYTES_MAX, whole_commit=True,
     )  # fmt: skip
-    events = [open_event(keys, stored) for stored in page]
+    events = await opened(keys, page)
     if not events:
         return []
     table = _tables.commit

@@ -16,6 +16,7 @@ from contracts.histories import Rectangle
 from contracts.limits import HISTORY_CELLS_MAX
 from contracts.times import KnownAt
 from contracts.views import View
+from ledger._aside import aside
 from ledger._cells import Cells, LineRow
 from ledger._identity_history import PAIRS_FROM, pair_lines
 from ledger._intervals import bound, lower, upper
@@ -103,12 +104,16 @@ async def history(
         valid=(window.valid_from, window.valid_to),
     )  # fmt: skip
     start, end = lower(window.valid_from), upper(window.valid_to)
-    areas = [
-        (line, area)
-        for line, cells in found.lines
-        for area in areas_of(clipped((_as_of(cell, cut) for cell in cells), start, end))
-        if _touches(area, window)
-    ]
+
+    def areas_within() -> list[tuple[LineRow, Cell]]:
+        return [
+            (line, area)
+            for line, cells in found.lines
+            for area in areas_of(clipped((_as_of(cell, cut) for cell in cells), start, end))
+            if _touches(area, window)
+        ]
+
+    areas = await aside(areas_within, items=sum(len(cells) for _, cells in found.lines))
     return await _history(conn, keys, entity, areas, epoch=epoch, cut=cut, truncated=found.truncated)
 
 
@@ -253,13 +258,13 @@ async def _history(
     commits = {area.known_from for _, area in shown}
     commits |= {area.known_to for _, area in shown if area.known_to is not None}
     clock = await commit_clock(conn, keys, commits)
-    return History(
-        entity=entity,
-        rectangles=tuple(
+
+    def rectangles() -> tuple[Rectangle, ...]:
+        return tuple(
             _rectangle(line, area, named_claims(area.segment.claims, claims), clock) for line, area in shown
-        ),
-        truncated=truncated,
-    )
+        )
+
+    return History(entity=entity, rectangles=await aside(rectangles, items=len(shown)), truncated=truncated)
 
 
 def _rectangle(line: LineRow, area: Cell, claims: tuple[Claim, ...], clock: dict[int, KnownAt]) -> Rectangle:

@@ -17,6 +17,7 @@ from contracts.limits import PAGE_EVENTS_MAX, SCAN_BYTES_MAX
 from contracts.times import KnownAt
 from contracts.views import Generation
 from ledger import _tables
+from ledger._aside import aside
 from ledger._database import Database
 from ledger._events import StoredEvent, open_event
 from ledger._keys import EventKey, TenantKeys
@@ -36,6 +37,8 @@ class Head:
     hash: bytes
 
 
+_BYTES_LIKE_AN_EVENT: Final = 4_096
+"""Of one event, as many as take as long to read as a short event does."""
 _STORED: Final = tuple(field.name for field in fields(StoredEvent))
 """What is asked of each event, in the order of the query below."""
 
@@ -87,7 +90,21 @@ async def read_events(
         IntegrityFault: Bytes of an event were changed.
     """
     page = await read_stored(conn, keys, after_position=after_position, limit=limit, bytes_max=bytes_max)
-    return [open_event(keys, stored) for stored in page]
+    return await opened(keys, page)
+
+
+async def opened(keys: TenantKeys, page: Sequence[StoredEvent]) -> list[LoggedEvent]:
+    """
+    Return a page of stored events as they are read.
+
+    Raises:
+        IntegrityFault: Bytes of an event were changed.
+    """
+    size_bytes = sum(len(stored.ciphertext) for stored in page)
+    return await aside(
+        lambda: [open_event(keys, stored) for stored in page],
+        items=max(len(page), size_bytes // _BYTES_LIKE_AN_EVENT),
+    )
 
 
 async def read_stored(

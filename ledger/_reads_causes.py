@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from contracts.claims import Claim
 from contracts.limits import CLOSURE_EVENTS_MAX, DIFF_CAUSES_MAX
+from ledger._aside import aside
 from ledger._identity import identity_of
 from ledger._identity_history import is_pair, keys_of_pair
 from ledger._world import Key, Reader, with_merged
@@ -73,9 +74,10 @@ async def causes_of(
     open_: dict[_At, set[Key]] = {}
     stood: dict[_At, set[str]] = defaultdict(set)
     for change in changes:
+        own = keys_of_pair(change.key) if is_pair(change.key) else {change.key}
+        near = with_merged(own, merges) if change.commits else set()
         for commit in change.commits:
-            own = keys_of_pair(change.key) if is_pair(change.key) else {change.key}
-            open_[change.key, commit] = with_merged(own, merges)
+            open_[change.key, commit] = near
             stood[change.key, commit] |= set(change.claims)
     for statements in ((_ON_KEY, _REACHING), None, (_IDENTITY,), (_ANY,)):
         open_ = {at: near for at, near in open_.items() if not found[at]}
@@ -86,7 +88,9 @@ async def causes_of(
         for statement in statements:
             await _probe(reader, statement, open_, found)
     named = await reader.by_id(claim for ids in found.values() for claim in ids)
-    return [_newest(named, found, change) for change in changes]
+    return await aside(
+        lambda: [_newest(named, found, change) for change in changes], items=len(named) + len(changes)
+    )
 
 
 async def _probe(

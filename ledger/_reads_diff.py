@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -16,6 +17,7 @@ from contracts.claims import Claim
 from contracts.errors import BadRequest
 from contracts.limits import DIFF_CHANGES_MAX, DIFF_COMMITS_MAX, HISTORY_CELLS_MAX
 from contracts.views import View
+from ledger._aside import aside
 from ledger._cells import Cells, LineRow
 from ledger._claims import micros
 from ledger._history import named_claims
@@ -175,8 +177,18 @@ class _Comparison:
     async def pieces(self, lines: Sequence[LineRow]) -> list[tuple[LineRow, list[_Piece], bool]]:
         """Return where each line differs, and whether more of it was changed than is looked at."""
         held = await self._held(lines) if self.at_instants else {}
+        changed = await self._changed(lines)
+        return await aside(
+            partial(self._pieces, changed, held), items=sum(len(cells) for _, cells in changed)
+        )
+
+    def _pieces(
+        self,
+        changed: Sequence[tuple[LineRow, list[Cell]]],
+        held: Mapping[int, tuple[_Content, _Content]],
+    ) -> list[tuple[LineRow, list[_Piece], bool]]:
         found: list[tuple[LineRow, list[_Piece], bool]] = []
-        for line, cells in await self._changed(lines):
+        for line, cells in changed:
             areas = areas_of(cells[:HISTORY_CELLS_MAX])
             own = self._at(line, areas, held[line.line_id]) if self.at_instants else self._along(line, areas)
             is_cut = len(cells) > HISTORY_CELLS_MAX or line.line_id in self.pairs.cut
@@ -328,6 +340,12 @@ async def _changes(reader: Reader, pieces: Sequence[_Piece]) -> tuple[Change, ..
         ],
         claims,
     )
+    return await aside(partial(_named, pieces, claims, causes), items=len(pieces))
+
+
+def _named(
+    pieces: Sequence[_Piece], claims: Mapping[str, Claim], causes: Sequence[tuple[Claim, ...]]
+) -> tuple[Change, ...]:
     return tuple(
         Change(
             entity=piece.line.entity,

@@ -9,6 +9,7 @@ Does not promise: that what an event says is true.
 from __future__ import annotations
 
 from ledger._append import append, append_command
+from ledger._aside import aside
 from ledger._backfill import backfill, stating
 from ledger._claims import read_claims
 from ledger._commits import (
@@ -132,6 +133,7 @@ __all__ = [
     "Wakes",
     "append",
     "append_command",
+    "aside",
     "backfill",
     "check_consistency",
     "check_export",
