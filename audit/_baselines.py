@@ -7,7 +7,7 @@ Each ranks every turn of a history, ties by place. None was tuned to any set.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 import bm25s
@@ -105,19 +105,28 @@ def baseline_rankings(
             return None
 
 
-def pack_plainly(ranked: Sequence[int], costs: Mapping[int, int], budget_tokens: int) -> tuple[int, ...]:
+def pack_plainly(
+    ranked: Sequence[int], costs: Mapping[int, Mapping[Hashable, int]], budget_tokens: int
+) -> tuple[int, ...]:
     """
     Return whole turns in order of rank, each that still fits: what packing is held against.
 
     Args:
-        costs: Tokens of each turn as a line; one that is not there cannot be shown.
+        costs: Tokens of each part of a turn as a line, by the part: what lines share costs once. A turn
+            that is not there cannot be shown.
     """
-    chosen, spent = [], 0
+    chosen: list[int] = []
+    shown: set[Hashable] = set()
+    left = budget_tokens
     for turn in ranked:
-        cost = costs.get(turn)
-        if cost is not None and spent + cost <= budget_tokens:
+        parts = costs.get(turn)
+        if parts is None:
+            continue
+        cost = sum(tokens for part, tokens in parts.items() if part not in shown)
+        if cost <= left:
             chosen.append(turn)
-            spent += cost
+            shown.update(parts)
+            left -= cost
     return tuple(sorted(chosen))
 
 

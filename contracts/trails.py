@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from contracts.answers import Answer, AnswerStatus
 from contracts.contexts import ContextPack
@@ -12,6 +13,9 @@ from contracts.models import Reading
 from contracts.proposals import Proposal
 from contracts.resolutions import KeyResolution
 from contracts.views import View
+
+PACKER_UNSAID: Final = 2
+"""Packed contexts when a trail did not say by which version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,9 @@ class Trail:
     """
     One recall, as stored: question and proposal encrypted, the rest in clear.
 
+    `packer` is the version by which the context was packed: those that are older than the field were
+    packed by `PACKER_UNSAID`.
+
     `status` is None for those that were stored before it was kept. `reading` is what a reader made of
     the context, with exactly what it said, None where none was asked: it goes where the question goes.
     """
@@ -49,6 +56,7 @@ class Trail:
     answer_digest: str
     status: AnswerStatus | None
     reading: Reading | None = None
+    packer: int = PACKER_UNSAID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,9 @@ from typing import Any, Final
 import rfc8785
 
 from contracts import limits
+from packing import PACKER_VERSION
 
-ANSWER_VERSIONS: Final = {"closure": 3, "packer": 2, "planner": 2, "realizer": 5, "resolver": 3}
+ANSWER_VERSIONS: Final = {"closure": 3, "packer": PACKER_VERSION, "planner": 2, "realizer": 5, "resolver": 3}
 """Raised by whoever changes what the part answers for the same input."""
 
 _LIMITS: Final = (

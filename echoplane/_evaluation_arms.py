@@ -8,7 +8,7 @@ of rank, as the lines that the plane would show.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,7 +26,7 @@ from discovery import ROUTES
 from echoplane._evaluating import Shown
 from echoplane._rewording import REWORDINGS
 from packing import Shown as ShownLine
-from packing import render
+from packing import render, room_of
 
 OURS: Final = "echoplane"
 PLAIN: Final = "plain"
@@ -128,21 +128,21 @@ def read_rankings(path: Path) -> dict[tuple[int, int], tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Each turn of a history as a line, and what it costs: tokens by the counter, and bytes."""
+    """Each turn of a history as a line, and what it costs: tokens by the counter, part by part."""
 
-    of_turn: Mapping[int, tuple[int, int]]
-    lines: Mapping[int, str]
+    of_turn: Mapping[int, Mapping[Hashable, int]]
+    lines: Mapping[int, ShownLine]
+    counter: TokenCounter
 
     @classmethod
     def of(cls, history: History, counter: TokenCounter) -> Costs:
         """Count every turn that has a text."""
-        costs, lines = {}, {}
+        lines = {}
         for place, turn in enumerate(history.turns):
             if turn.text.strip():
-                observed = parse_instant(turn.observed_at or _UNDATED, field="observed_at")
-                line = ShownLine(
+                lines[place] = ShownLine(
                     position=place + 1,
-                    observed_at=observed,
+                    observed_at=parse_instant(turn.observed_at or _UNDATED, field="observed_at"),
                     offset_minutes=0,
                     speaker=turn.speaker,
                     speaker_class=turn.speaker_class,
@@ -150,26 +150,28 @@ class Costs:
                     marked_commit=None,
                     text=turn.text,
                 )
-                rendered = render([line])
-                costs[place] = counter.count(rendered), len(rendered.encode())
-                lines[place] = rendered.removesuffix("\n")
-        return cls(of_turn=costs, lines=lines)
+        rooms = room_of(list(lines.values()), counter)
+        return cls(of_turn=dict(zip(lines, rooms, strict=True)), lines=lines, counter=counter)
 
     def packed(self, ranked: Sequence[int], *, budget_tokens: int) -> Shown:
         """Return the context of whole turns in order of rank."""
-        turns = pack_plainly(ranked, {turn: cost[0] for turn, cost in self.of_turn.items()}, budget_tokens)
+        turns = pack_plainly(ranked, self.of_turn, budget_tokens)
+        rendered = self._rendered(turns)
         return Shown(
             budget_tokens=budget_tokens,
             turns=turns,
             excerpts=(),
-            lines=tuple(self.lines[turn] for turn in turns),
-            tokens=sum(self.of_turn[turn][0] for turn in turns),
-            bytes_count=sum(self.of_turn[turn][1] for turn in turns),
+            lines=tuple(rendered.split("\n")[:-1]),
+            tokens=self.counter.count(rendered),
+            bytes_count=len(rendered.encode()),
         )
 
     def fits(self, *, budget_tokens: int) -> bool:
         """Say whether the whole history fits."""
-        return sum(tokens for tokens, _ in self.of_turn.values()) <= budget_tokens
+        return self.counter.count(self._rendered(tuple(self.lines))) <= budget_tokens
+
+    def _rendered(self, turns: Sequence[int]) -> str:
+        return render([self.lines[turn] for turn in turns])
 
 
 def public_rankings(

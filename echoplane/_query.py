@@ -45,7 +45,7 @@ from ledger.log import (
     tenant_keys,
 )
 from ledger.resolve import pin, resolve_many
-from packing import answer_digest, event_ids, pack
+from packing import PACKER_VERSION, answer_digest, event_ids, pack
 from realize import Derivation, Derived, Holders, Task, claims_of, read_answer, realize
 
 log = structlog.get_logger()
@@ -153,6 +153,7 @@ class Path:
             answer_digest=built.answer_digest,
             status=built.answer.status,
             reading=None if reader is None else await read_answer(reader, question.text, built.pack),
+            packer=PACKER_VERSION,
         )
         await store_recall(self.database, tenant, trail, built.pack)
         log.info(
@@ -173,12 +174,9 @@ class Path:
                 attempts_count=trail.reading.attempts,
             )
         return Asked(
-            answer=built.answer,
-            pack=built.pack,
-            proposal=proposal,
-            resolutions=built.resolutions,
-            trail=trail,
-        )
+            answer=built.answer, pack=built.pack, proposal=proposal,
+            resolutions=built.resolutions, trail=trail,
+        )  # fmt: skip
 
     async def _under(
         self,
@@ -192,8 +190,9 @@ class Path:
     ) -> tuple[View, _Built]:
         view = pinned if task is None else await self._asked_view(tenant, task, pinned, request)
         built = await self._build(
-            tenant, question, view, proposal=proposal, task=task, configuration_hash=self.configuration_hash
-        )
+            tenant, question, view, proposal=proposal, task=task,
+            configuration_hash=self.configuration_hash, packer=PACKER_VERSION,
+        )  # fmt: skip
         return view, built
 
     async def rebuild(self, *, tenant: str, trail: Trail) -> Rebuilt:
@@ -202,13 +201,9 @@ class Path:
             await check_not_dropped(connection, tenant, trail.view.epoch)
         task = asking_of(trail.question, trail.proposal)
         built = await self._build(
-            tenant,
-            trail.question,
-            trail.view,
-            proposal=trail.proposal,
-            task=task,
-            configuration_hash=trail.configuration_hash,
-        )
+            tenant, trail.question, trail.view, proposal=trail.proposal, task=task,
+            configuration_hash=trail.configuration_hash, packer=trail.packer,
+        )  # fmt: skip
         return Rebuilt(
             pack=built.pack,
             answer=built.answer,
@@ -235,6 +230,7 @@ class Path:
                 view=trail.view,
                 proposal=trail.proposal,
                 configuration_hash=trail.configuration_hash,
+                packer=trail.packer,
             )
             for budget in budgets_tokens
         )
@@ -344,6 +340,7 @@ class Path:
         view: View,
         proposal: Proposal,
         configuration_hash: str,
+        packer: int,
     ) -> ContextPack:
         return pack(
             question=question,
@@ -355,6 +352,7 @@ class Path:
             digests=gathered.digests,
             counter=self.counter,
             configuration_hash=configuration_hash,
+            packer=packer,
         )
 
     async def _build(
@@ -366,15 +364,13 @@ class Path:
         proposal: Proposal,
         task: Asking | None,
         configuration_hash: str,
+        packer: int,
     ) -> _Built:
         gathered = await self._gather(tenant, view=view, proposal=proposal, task=task)
         packed = self._pack(
-            gathered,
-            question=question,
-            view=view,
-            proposal=proposal,
-            configuration_hash=configuration_hash,
-        )
+            gathered, question=question, view=view, proposal=proposal,
+            configuration_hash=configuration_hash, packer=packer,
+        )  # fmt: skip
         answer = realize(
             question=question,
             plan=proposal.plan,

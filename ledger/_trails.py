@@ -22,7 +22,7 @@ from contracts.contexts import ContextPack
 from contracts.errors import EchoplaneError, ErasedMeanwhile, IntegrityFault
 from contracts.models import Reading
 from contracts.proposals import Proposal
-from contracts.trails import Question, Trail
+from contracts.trails import PACKER_UNSAID, Question, Trail
 from contracts.views import View
 from ledger._canonical import canonical, parse
 from ledger._database import Database
@@ -319,6 +319,7 @@ def _body(trail: Trail) -> dict[str, Any]:
         "answer_digest": trail.answer_digest,
         "configuration_hash": trail.configuration_hash,
         "content_hash": trail.content_hash,
+        "packer": trail.packer,
         "view": _VIEW.dump_python(trail.view, mode="json"),
     }
 
@@ -360,6 +361,7 @@ def open_trail(keys: TenantKeys, row: Any) -> Trail:  # noqa: ANN401 - a row joi
         answer_digest=body["answer_digest"],
         status=None if row["status"] is None else AnswerStatus(row["status"]),
         reading=_READING.validate_json(canonical(secret.get("reading"))),
+        packer=body.get("packer", PACKER_UNSAID),
     )
 
 

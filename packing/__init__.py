@@ -9,10 +9,12 @@ Does not promise: that what it was given is current. The ledger decided that bef
 from packing._canonical import canonical
 from packing._counter import ApproximateCounter
 from packing._pack import pack
+from packing._page import PACKER_VERSION, room_of
 from packing._render import Shown, parse, render
 from packing._seal import answer_digest, event_ids, seal
 
 __all__ = [
+    "PACKER_VERSION",
     "ApproximateCounter",
     "Shown",
     "answer_digest",
@@ -21,5 +23,6 @@ __all__ = [
     "pack",
     "parse",
     "render",
+    "room_of",
     "seal",
 ]

@@ -20,10 +20,12 @@ from contracts.times import format_instant
 from contracts.trails import Question
 from contracts.views import View
 from packing._canonical import canonical
+from packing._page import PACKER_VERSION, WHOLE_TIMES
 from packing._render import line_id
 
 CONTENT_FORMAT: Final = "echoplane.content/1"
-CONTEXT_FORMAT: Final = "echoplane.context/1"
+CONTEXT_FORMATS: Final = {WHOLE_TIMES: "echoplane.context/1", PACKER_VERSION: "echoplane.context/2"}
+"""By the version of the packer. What is said stays the same; what it costs and what fits does not."""
 
 
 def content_form(
@@ -39,6 +41,7 @@ def content_form(
 
 def context_form(
     *,
+    packer: int,
     content: dict[str, Any],
     content_hash: str,
     question: Question,
@@ -54,7 +57,7 @@ def context_form(
 ) -> dict[str, Any]:
     """Return all that the context hash covers."""
     return {
-        "format": CONTEXT_FORMAT,
+        "format": CONTEXT_FORMATS[packer],
         "question": {
             "digest": digests.of_tenant(canonical(["question", question.text])),
             "budget_tokens": question.budget_tokens,

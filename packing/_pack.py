@@ -13,9 +13,10 @@ from contracts.times import format_instant
 from contracts.trails import Question
 from contracts.views import View
 from packing._canonical import canonical, digest
-from packing._choose import Choice, Size, choose
+from packing._choose import Choice, Size, choose, parts_of, room
 from packing._form import content_form, context_form
-from packing._render import line_id, render_line, shown
+from packing._page import PACKER_VERSION, Page
+from packing._render import line_id, shown
 from packing._seal import seal
 
 
@@ -30,6 +31,7 @@ def pack(
     digests: Digests,
     counter: TokenCounter,
     configuration_hash: str,
+    packer: int = PACKER_VERSION,
 ) -> ContextPack:
     """
     Choose, render and hash. A pure function: the same arguments give the same bytes for ever.
@@ -38,41 +40,35 @@ def pack(
         closures: All that the ledger closed for this question; their order changes nothing.
         resolutions: Every key that was resolved for it; their order changes nothing.
         digests: With the data keys of `event_ids(resolutions)` read.
+        packer: The version that a stored context was packed by, to build it anew.
 
     Raises:
         IntegrityFault: A closure names an event that came without evidence, twice the same id
-            stands for different things, or a data key is not at hand.
+            stands for different things, a data key is not at hand, or the packer is none of ours.
     """
     evidence = _checked(closures)
-    rendered, sizes = _rendered(evidence, counter)
-    choice, tokens = _within(closures.closures, rendered, sizes, question, counter)
+    ordered = _in_source_order(evidence, evidence)
+    page = Page.of({each.event_id: shown(each) for each in ordered}, counter, packer=packer)
+    choice, tokens = _within(closures.closures, page, question, counter)
     chosen = _in_source_order(choice.members, evidence)
-    deferred = _deferred(closures.closures, choice, sizes)
+    rendered = page.lines(choice.members)
+    deferred = _deferred(closures.closures, choice, page.sizes)
     content = content_form(chosen, [seal(key, digests) for key in resolutions], digests)
     content_hash = digest(canonical(content))
     form = canonical(
         context_form(
-            content=content,
-            content_hash=content_hash,
-            question=question,
-            plan=plan,
-            view=view,
-            proposal=proposal,
-            admitted=choice.admitted,
-            deferred=deferred,
-            tokens=tokens,
-            counter=counter.name,
-            configuration_hash=configuration_hash,
-            digests=digests,
+            packer=packer, content=content, content_hash=content_hash, question=question, plan=plan,
+            view=view, proposal=proposal, admitted=choice.admitted, deferred=deferred, tokens=tokens,
+            counter=counter.name, configuration_hash=configuration_hash, digests=digests,
         )
-    )
+    )  # fmt: skip
     return ContextPack(
-        lines=tuple(_line(each, rendered, sizes) for each in chosen),
+        lines=tuple(_line(each, rendered[each.event_id], counter) for each in chosen),
         admitted=choice.admitted,
         deferred=deferred,
         tokens=tokens,
         budget_tokens=question.budget_tokens,
-        bytes_=sum(sizes[each.event_id].bytes_ for each in chosen),
+        bytes_=sum(len(line.encode()) + 1 for line in rendered.values()),
         budget_bytes=question.budget_bytes,
         counter=counter.name,
         content_hash=content_hash,
@@ -82,21 +78,13 @@ def pack(
 
 
 def _within(
-    closures: Sequence[Closure],
-    rendered: Mapping[str, str],
-    sizes: Mapping[str, Size],
-    question: Question,
-    counter: TokenCounter,
+    closures: Sequence[Closure], page: Page, question: Question, counter: TokenCounter
 ) -> tuple[Choice, int]:
-    """
-    Choose; where the counter says more of the whole than of its lines, choose again with less.
-
-    `rendered` is in source order.
-    """
+    """Choose; where the counter says more of the whole than of its lines, choose again with less."""
     allowed = question.budget_tokens
     while True:
-        choice = choose(closures, sizes, budget_tokens=allowed, budget_bytes=question.budget_bytes)
-        whole = "".join(f"{line}\n" for event_id, line in rendered.items() if event_id in choice.members)
+        choice = choose(closures, page.sizes, budget_tokens=allowed, budget_bytes=question.budget_bytes)
+        whole = "".join(f"{line}\n" for line in page.lines(choice.members).values())
         tokens = counter.count(whole)
         if tokens <= question.budget_tokens or not whole:
             return choice, tokens
@@ -107,40 +95,30 @@ def _within(
 def _deferred(closures: Sequence[Closure], choice: Choice, sizes: Mapping[str, Size]) -> tuple[Deferred, ...]:
     """Name what did not fit, by id, each with what it would cost beside the lines already shown."""
     admitted = set(choice.admitted)
-    return tuple(
-        Deferred(
-            closure_id=closure.closure_id,
-            cost_tokens=sum(sizes[member].tokens for member in set(closure.members) - choice.members),
-            cost_bytes=sum(sizes[member].bytes_ for member in set(closure.members) - choice.members),
-            required=closure.required,
-        )
-        for closure in sorted(closures, key=lambda closure: closure.closure_id)
-        if closure.closure_id not in admitted
-    )
+    found = []
+    for closure in sorted(closures, key=lambda closure: closure.closure_id):
+        if closure.closure_id not in admitted:
+            tokens, bytes_ = room(parts_of(closure.members, sizes), choice.parts)
+            found.append(
+                Deferred(
+                    closure_id=closure.closure_id,
+                    cost_tokens=tokens,
+                    cost_bytes=bytes_,
+                    required=closure.required,
+                )
+            )
+    return tuple(found)
 
 
-def _rendered(
-    evidence: Mapping[str, Evidence], counter: TokenCounter
-) -> tuple[dict[str, str], dict[str, Size]]:
-    """Return every line in source order, and what each takes."""
-    rendered = {each.event_id: render_line(shown(each)) for each in _in_source_order(evidence, evidence)}
-    return rendered, {event_id: _size(line, counter) for event_id, line in rendered.items()}
-
-
-def _size(line: str, counter: TokenCounter) -> Size:
-    text = f"{line}\n"
-    return Size(tokens=counter.count(text), bytes_=len(text.encode()))
-
-
-def _line(evidence: Evidence, rendered: Mapping[str, str], sizes: Mapping[str, Size]) -> Line:
+def _line(evidence: Evidence, rendered: str, counter: TokenCounter) -> Line:
     return Line(
         line_id=line_id(evidence.position),
         event_id=evidence.event_id,
-        rendered=rendered[evidence.event_id],
+        rendered=rendered,
         text=evidence.text,
         observed_at=format_instant(evidence.observed_at, offset_minutes=evidence.offset_minutes),
         mark=evidence.mark,
-        tokens=sizes[evidence.event_id].tokens,
+        tokens=counter.count(f"{rendered}\n"),
     )
 
 

@@ -15,11 +15,11 @@ from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.proposals import Candidate, RouteHit
 from contracts.relations import Cardinality, default_contract
-from contracts.trails import Question, Verdict
+from contracts.trails import PACKER_UNSAID, Question, Verdict
 from contracts.views import ViewRequest
 from discovery import propose_degraded
 from echoplane._query import Asked, Path
-from ledger import log
+from ledger import _trails, log
 from ledger.write import fold, register_contract
 from packing import ApproximateCounter
 from projection import RuleProjector
@@ -159,6 +159,31 @@ async def test_contexts_of_every_size_replay_identically(plane, budget_tokens):
     report = await plane.replay(await plane.ask(budget_tokens=budget_tokens))
 
     assert report.verdict == Verdict.IDENTICAL
+
+
+async def test_a_context_that_was_packed_before_lines_shared_their_days_replays_to_its_own_bytes(
+    plane, monkeypatch
+):
+    asked = await plane.ask("What was said about the weather?")
+    rebuilt = await plane.path.rebuild(tenant=TENANT, trail=replace(asked.trail, packer=PACKER_UNSAID))
+    before = replace(
+        asked.trail,
+        trail_id="before",
+        context_hash=rebuilt.pack.context_hash,
+        answer_digest=rebuilt.answer_digest,
+    )
+    body = _trails._body
+    monkeypatch.setattr(
+        _trails, "_body", lambda trail: {k: v for k, v in body(trail).items() if k != "packer"}
+    )
+    await log.store_recall(plane.database, TENANT, before, rebuilt.pack)
+
+    report = await replay(plane.path, plane.database, TENANT, before.context_hash)
+
+    assert (report.verdict, report.differences) == (Verdict.IDENTICAL, ())
+    assert before.context_hash != asked.pack.context_hash
+    assert all(" Nov 2025 08:00+01 " in line.rendered for line in rebuilt.pack.lines)
+    assert sum(" Nov 2025 08:00+01 " in line.rendered for line in asked.pack.lines) == 1
 
 
 async def test_what_is_learned_later_does_not_change_what_was_answered(plane):

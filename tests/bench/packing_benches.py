@@ -60,7 +60,7 @@ def exact(closures: Sequence[Closure], sizes: dict[str, Size], budget_tokens: in
 def real() -> list[Instance]:
     found: list[Instance] = []
     for shape in json.loads(gzip.decompress(SHAPES.read_bytes()))["shapes"]:
-        sizes = {str(n): Size(tokens=t, bytes_=b) for n, (t, b) in enumerate(shape["sizes"])}
+        sizes = {str(n): Size(tokens=t, bytes_=b, heads=()) for n, (t, b) in enumerate(shape["sizes"])}
         closures = [
             Closure(closure_id=f"{n:03}", members=tuple(map(str, members)), utility_ppm=score, required=False)
             for n, (score, members) in enumerate(shape["closures"])
@@ -73,7 +73,7 @@ def drawn(chance: random.Random) -> Instance:
     """Return a hard one: closures of up to three events, many of them shared."""
     count = chance.choice((16, 64, 256))
     events = [f"e{n}" for n in range(count)]
-    sizes = {event: Size(tokens=chance.randint(10, 150), bytes_=1) for event in events}
+    sizes = {event: Size(tokens=chance.randint(10, 150), bytes_=1, heads=()) for event in events}
     closures = [
         Closure(
             closure_id=f"c{n:03}", members=tuple(chance.sample(events, chance.choice((1, 1, 2, 3)))),

@@ -2,23 +2,26 @@
 The golden contexts: what is packed, and how it is written down.
 
 Run as a program it prints them all as JSON, for a test to compare under another locale, time zone
-and hash seed; with `--write` it writes them to `tests/data`, which is a change of format and needs
-a new format name in `packing._form`; with `--check` it says which differ, and needs no pytest.
+and hash seed; with `--write` it writes those of today's packer to `tests/data`, which is a change of
+format and needs a new version of the packer; with `--check` it says which differ, and needs no pytest.
+What a packer of before made is never written again.
 """
 
 import json
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 from contracts.contexts import Mark
 from contracts.resolutions import Conflict, MissingReason, Rival
-from packing import ApproximateCounter
-from tests.packing.values import claim, closure, evidence, key, member, missing, packed, several
+from contracts.trails import PACKER_UNSAID
+from packing import PACKER_VERSION, ApproximateCounter
+from tests.packing.values import START, claim, closure, evidence, key, member, missing, packed, several
 
 DATA = Path(__file__).parents[1] / "data"
 
 
-def move():
+def move(packer):
     """A state and the one it superseded, within the budget."""
     return packed(
         [closure("key", 1, 3, required=True), closure("event-002", 2)],
@@ -28,10 +31,11 @@ def move():
             evidence(3, "I moved to Lyon.", mark=Mark.ACTIVE, offset_minutes=-570, claim_digests=("bb",)),
         ],
         resolutions=[key(member(3, "Lyon", superseded=[claim(1, "Boston")]))],
+        packer=packer,
     )
 
 
-def dispute():
+def dispute(packer):
     """Rivals, a set with a disputed member, a missing key; one closure does not fit."""
     rivals = (
         Rival(value="Leuven", ended=False, claim=claim(1, "Leuven")),
@@ -53,10 +57,11 @@ def dispute():
             missing(MissingReason.WITHDRAWN, entity="cellar window"),
         ],
         budget_tokens=120,
+        packer=packer,
     )
 
 
-def hostile():
+def hostile(packer):
     """Text that tries to pass for ours, in several scripts."""
     return packed(
         [closure("event-001", 1), closure("event-002", 2), closure("event-003", 3)],
@@ -65,14 +70,40 @@ def hostile():
             evidence(2, "\u0130zmir'de ya\u011fmur 😀\U000e0041\u2028次の行", actor_class="Robot Nurse"),
             evidence(3, "\x00\x1b[31m\u2066red\u2069 \\u202e", offset_minutes=840),
         ],
+        packer=packer,
     )
 
 
-CASES = {"move": move, "dispute": dispute, "hostile": hostile}
+def session(packer):
+    """Turns of one instant, of one day, of another day and in another offset; one does not fit."""
+    hours = [0, 0, 1, 1, 24, 24, 24]
+    offsets = [120, 120, 120, 60, 60, 60, 60]
+    return packed(
+        [closure(f"event-{n:03}", n, utility_ppm=100_000 * (9 - n)) for n in range(1, 8)],
+        [
+            evidence(n, f"Turn {n}", observed_at=START + timedelta(hours=hour), offset_minutes=offset)
+            for n, (hour, offset) in enumerate(zip(hours, offsets, strict=True), start=1)
+        ],
+        budget_tokens=100,
+        packer=packer,
+    )
 
 
-def written(case):
-    pack = CASES[case]()
+CASES = {"move": move, "dispute": dispute, "hostile": hostile, "session": session}
+TODAY = tuple((case, PACKER_VERSION) for case in CASES)
+BEFORE = tuple((case, PACKER_UNSAID) for case in ("move", "dispute", "hostile"))
+
+
+def path_of(case, packer):
+    return DATA / f"context_{packer}_{case}.json"
+
+
+def stored(case, packer):
+    return json.loads(path_of(case, packer).read_text(encoding="ascii"))
+
+
+def written(case, packer):
+    pack = CASES[case](packer)
     return {
         "case": case,
         "content_hash": pack.content_hash,
@@ -86,16 +117,14 @@ def written(case):
 
 def main():
     if "--write" in sys.argv:
-        for case in CASES:
-            text = json.dumps(written(case), indent=2, ensure_ascii=True)
-            (DATA / f"context_{case}.json").write_text(f"{text}\n", encoding="ascii")
+        for case, packer in TODAY:
+            text = json.dumps(written(case, packer), indent=2, ensure_ascii=True)
+            path_of(case, packer).write_text(f"{text}\n", encoding="ascii")
     elif "--check" in sys.argv:
-        other = [
-            case for case in CASES if json.loads((DATA / f"context_{case}.json").read_text()) != written(case)
-        ]
+        other = [path_of(*one).name for one in (*TODAY, *BEFORE) if stored(*one) != written(*one)]
         sys.exit(f"other bytes: {', '.join(other)}" if other else 0)
     else:
-        sys.stdout.write(json.dumps([written(case) for case in CASES], ensure_ascii=True))
+        sys.stdout.write(json.dumps([written(*one) for one in (*TODAY, *BEFORE)], ensure_ascii=True))
 
 
 if __name__ == "__main__":

@@ -9,13 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.contexts import Closure
-from packing._choose import Size, choose, worth
+from packing._choose import Head, Size, choose, parts_of, room, worth
 
 SHAPES = Path(__file__).parents[1] / "data" / "packing_shapes.json.gz"
 EVENTS = [f"event-{number}" for number in range(8)]
+HEADS = [Head(number=number, tokens=5 * number, bytes_=9 * number) for number in range(4)]
 
 sizes = st.fixed_dictionaries({
-    event: st.builds(Size, tokens=st.integers(1, 40), bytes_=st.integers(1, 160)) for event in EVENTS
+    event: st.builds(
+        Size, tokens=st.integers(1, 40), bytes_=st.integers(1, 160),
+        heads=st.lists(st.sampled_from(HEADS), max_size=2, unique=True).map(tuple),
+    )
+    for event in EVENTS
 })  # fmt: skip
 budgets = st.fixed_dictionaries({
     "budget_tokens": st.integers(0, 200), "budget_bytes": st.none() | st.integers(0, 800)
@@ -37,23 +42,32 @@ def closure_lists(draw):
 
 
 def tokens_each(**tokens):
-    return {event.replace("_", "-"): Size(tokens=count, bytes_=1) for event, count in tokens.items()}
+    return {
+        event.replace("_", "-"): Size(tokens=count, bytes_=1, heads=()) for event, count in tokens.items()
+    }
+
+
+def taken(members, size):
+    """Tokens and bytes: each line's, and each head's once."""
+    found = [(size[member].tokens, size[member].bytes_) for member in members]
+    found += {head.number: (head.tokens, head.bytes_) for m in members for head in size[m].heads}.values()
+    return tuple(map(sum, zip((0, 0), *found, strict=True)))
 
 
 def fits(members, size, budget):
-    tokens, bytes_ = (sum(getattr(size[m], name) for m in members) for name in ("tokens", "bytes_"))
+    tokens, bytes_ = taken(members, size)
     return tokens <= budget["budget_tokens"] and (
         budget["budget_bytes"] is None or bytes_ <= budget["budget_bytes"]
     )
 
 
 @given(closure_lists(), sizes, budgets)
-def test_both_budgets_hold_and_shared_members_are_paid_once(closures, size, budget):
+def test_both_budgets_hold_and_what_is_shared_is_paid_once(closures, size, budget):
     choice = choose(closures, size, **budget)
 
     members = {member for each in closures if each.closure_id in choice.admitted for member in each.members}
     assert choice.members == members
-    assert choice.tokens == sum(size[member].tokens for member in members)
+    assert choice.tokens == taken(members, size)[0]
     assert fits(members, size, budget)
 
 
@@ -122,6 +136,25 @@ def test_a_shared_member_makes_its_other_closures_cheaper():
     assert choice.admitted == ("first", "shares")
 
 
+def test_a_head_is_paid_once_and_makes_the_other_lines_below_it_cheaper():
+    head = Head(number=0, tokens=20, bytes_=1)
+    size = {
+        "event-0": Size(tokens=50, bytes_=1, heads=(head,)),
+        "event-1": Size(tokens=30, bytes_=1, heads=(head,)),
+        "event-2": Size(tokens=31, bytes_=1, heads=()),
+    }
+    closures = [
+        Closure(closure_id=f"unit-{n}", members=(f"event-{n}",), utility_ppm=900_000 - n, required=False)
+        for n in range(3)
+    ]
+
+    choice = choose(closures, size, budget_tokens=100)
+
+    assert choice.admitted == ("unit-0", "unit-1")
+    assert choice.tokens == 100
+    assert room(parts_of(["event-1"], size), choice.parts) == (0, 0)
+
+
 def test_one_large_closure_is_not_lost_to_a_small_one_whose_tokens_are_worth_more():
     closures = [
         Closure(closure_id="large", members=("event-0",), utility_ppm=900_000, required=False),
@@ -164,7 +197,7 @@ def test_the_choice_is_near_the_best_of_every_subset():
     chance = random.Random(20_240_301)  # noqa: S311 -- instances, not secrets
     gaps = []
     for _ in range(100):
-        size = {event: Size(tokens=chance.randint(10, 80), bytes_=1) for event in EVENTS}
+        size = {event: Size(tokens=chance.randint(10, 80), bytes_=1, heads=()) for event in EVENTS}
         closures = [
             Closure(
                 closure_id=f"unit-{number}",
@@ -191,7 +224,7 @@ def test_the_choice_is_within_a_hundredth_of_what_an_exact_solver_found(budget_t
     """Shapes of closures as real questions made them; `best` is HiGHS's, see tests/bench/packing_benches."""
     gaps = []
     for shape in shapes():
-        size = {str(n): Size(tokens=t, bytes_=b) for n, (t, b) in enumerate(shape["sizes"])}
+        size = {str(n): Size(tokens=t, bytes_=b, heads=()) for n, (t, b) in enumerate(shape["sizes"])}
         closures = [
             Closure(closure_id=f"{n:03}", members=tuple(map(str, members)), utility_ppm=score, required=False)
             for n, (score, members) in enumerate(shape["closures"])

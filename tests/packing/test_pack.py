@@ -83,6 +83,48 @@ def test_the_budget_holds_for_a_counter_that_says_more_of_the_whole_than_of_its_
     assert counter.count(whole) == pack.tokens <= budget_tokens
 
 
+PAGE = [
+    evidence(n, f"Turn {n}", observed_at=LINES[0].observed_at + timedelta(minutes=minutes))
+    for n, minutes in enumerate([0, 0, 1, 1, 1_440, 0, 1, 2_880], start=1)
+]
+
+
+@given(st.integers(min_value=0, max_value=160), st.permutations(range(1, 9)))
+def test_what_lines_share_is_counted_once_in_tokens_and_bytes(budget_tokens, utilities):
+    closures = [closure(f"u{n}", n, utility_ppm=each * 100_000) for n, each in enumerate(utilities, start=1)]
+
+    pack = the_pack(closures=closures, lines=PAGE, resolutions=(), budget_tokens=budget_tokens)
+
+    whole = "".join(f"{line.rendered}\n" for line in pack.lines)
+    shown = [
+        (line.text, line.observed_at) for line in PAGE if line.event_id in {x.event_id for x in pack.lines}
+    ]
+    assert [(line.text, line.observed_at) for line in parse(whole)] == shown
+    assert ApproximateCounter().count(whole) == sum(line.tokens for line in pack.lines) == pack.tokens
+    assert pack.tokens <= budget_tokens
+    assert pack.bytes_ == len(whole.encode())
+
+
+def test_what_is_deferred_costs_no_day_that_is_shown_already():
+    closures = [closure(f"u{n}", n, utility_ppm=(9 - n) * 100_000) for n in range(1, 9)]
+
+    pack = the_pack(closures=closures, lines=PAGE, resolutions=(), budget_tokens=20)
+
+    bare = ApproximateCounter().count('[e2] Ann: "Turn 2"\n')
+    costs = {each.closure_id: each.cost_tokens for each in pack.deferred}
+    assert pack.tokens == bare + 9
+    # The same instant, the same day, and days of their own: e6 counts as if e5 stood above it.
+    assert costs == {
+        "u2": bare, "u3": bare + 3, "u4": bare + 3, "u5": bare + 9, "u6": bare + 9, "u7": bare + 9,
+        "u8": bare + 9,
+    }  # fmt: skip
+
+
+def test_a_packer_that_is_none_of_ours_packs_nothing():
+    with pytest.raises(IntegrityFault):
+        the_pack(packer=1)
+
+
 @given(st.integers(min_value=0, max_value=160))
 def test_every_closure_is_admitted_whole_or_deferred_with_its_cost(budget_tokens):
     pack = the_pack(budget_tokens=budget_tokens)

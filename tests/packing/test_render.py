@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import example, given
@@ -26,6 +26,7 @@ texts = st.one_of(
         st.text(max_size=9),
     ),
 )
+STEPS = [timedelta(microseconds=1), timedelta(seconds=60), timedelta(hours=-3), timedelta(days=1)]
 marked = st.one_of(
     st.just((Mark.PLAIN, None)),
     st.tuples(
@@ -66,18 +67,41 @@ LINE = Shown(
 )
 
 
-@given(st.lists(lines(), max_size=6).map(tuple))
+@st.composite
+def pages(draw, max_size=6):
+    """Lines that share times and offsets with those above them as often as not."""
+    found = draw(st.lists(lines(), max_size=max_size))
+    for place in range(1, len(found)):
+        above = found[place - 1]
+        shared = draw(st.sampled_from(["nothing", "day", "time", "instant", "offset"]))
+        changes = {
+            "nothing": {},
+            "day": {
+                "observed_at": above.observed_at + draw(st.sampled_from(STEPS)),
+                "offset_minutes": above.offset_minutes,
+            },
+            "time": {"observed_at": above.observed_at, "offset_minutes": above.offset_minutes},
+            "instant": {"observed_at": above.observed_at},
+            "offset": {"offset_minutes": above.offset_minutes},
+        }
+        found[place] = replace(found[place], **changes[shared])
+    return tuple(found)
+
+
+@given(pages())
 @example((LINE,))
+@example((LINE, replace(LINE, offset_minutes=60)))
+@example((LINE, replace(LINE, observed_at=LINE.observed_at + timedelta(hours=10, minutes=4))))
 def test_what_was_rendered_is_read_back_exactly(shown):
     assert parse(render(shown)) == shown
 
 
-@given(st.lists(lines(), max_size=4).map(tuple), st.lists(lines(), max_size=4).map(tuple))
+@given(pages(max_size=4), pages(max_size=4))
 def test_two_different_contexts_never_look_alike(one, other):
     assert (render(one) == render(other)) == (one == other)
 
 
-@given(st.lists(lines(), max_size=6))
+@given(pages())
 def test_every_event_is_exactly_one_line_by_anyones_reckoning(shown):
     rendered = render(shown)
 
@@ -85,7 +109,7 @@ def test_every_event_is_exactly_one_line_by_anyones_reckoning(shown):
     assert rendered.count("\n") == len(shown)
 
 
-@given(st.lists(lines(), min_size=1, max_size=3))
+@given(pages(max_size=3))
 def test_no_character_that_ends_turns_or_hides_a_line_stands_as_itself(shown):
     rendered = render(shown)
 
@@ -123,7 +147,51 @@ def test_what_goes_without_saying_is_not_said_and_whatever_does_not_is(changed, 
     assert line.startswith(f"[e12] {shown}")
 
 
+@pytest.mark.parametrize(
+    ("changed", "shown"),
+    [
+        ({}, "Caroline: "),
+        ({"speaker": "2 May 2023"}, '"2 May 2023": '),
+        ({"observed_at": LINE.observed_at.replace(minute=57)}, "13:57 Caroline: "),
+        ({"observed_at": LINE.observed_at.replace(second=7)}, "13:56:07 Caroline: "),
+        ({"observed_at": datetime(2023, 5, 7, 22, tzinfo=UTC)}, "00:00 Caroline: "),
+        ({"observed_at": datetime(2023, 5, 8, 22, tzinfo=UTC)}, "9 May 2023 00:00+02 Caroline: "),
+        ({"observed_at": datetime(2022, 5, 8, 11, 56, tzinfo=UTC)}, "8 May 2022 13:56+02 Caroline: "),
+        # The same instant by another clock, and the same words of another instant.
+        ({"offset_minutes": 60}, "8 May 2023 12:56+01 Caroline: "),
+        (
+            {"observed_at": LINE.observed_at + timedelta(hours=1), "offset_minutes": 60},
+            "8 May 2023 13:56+01 Caroline: ",
+        ),
+    ],
+)
+def test_of_its_time_a_line_says_what_is_not_as_in_the_line_above(changed, shown):
+    plain = replace(LINE, mark=Mark.PLAIN, marked_commit=None)
+
+    [_, line] = render([LINE, replace(plain, position=13, **changed)]).splitlines()
+
+    assert line.startswith(f"[e13] {shown}")
+
+
+def test_what_stands_between_two_lines_of_a_day_parts_them():
+    day = replace(LINE, position=14)
+    other = replace(LINE, position=13, observed_at=LINE.observed_at + timedelta(days=1))
+
+    assert [line[6:16] for line in render([LINE, other, day]).splitlines()] == [
+        "8 May 2023", "9 May 2023", "8 May 2023",
+    ]  # fmt: skip
+
+
 @given(st.text(max_size=80))
+@example('[e1] A: "x"\n')
+@example('[e1] 00:00 A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "x"\n[e2] 1 Jan 2024 00:00Z A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "x"\n[e2] 1 Jan 2024 00:01Z A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "x"\n[e2] 00:00 A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "x"\n[e2] 00:01Z A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "x"\n[e2] 1 Jan 2024 A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "x"\n[e2] 24:00 A: "x"\n')
+@example('[e1] 1 Jan 2024 00:00Z A: "x"\n1 Jan 2024 +00\n[e2] A: "x"\n')
 @example('[e01] 1 Jan 2024 00:00Z A: "x"\n')
 @example('[e1] 01 Jan 2024 00:00Z A: "x"\n')
 @example('[e1] 31 Feb 2024 00:00Z A: "x"\n')
