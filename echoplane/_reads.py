@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -125,9 +126,10 @@ async def history(plane: Plane, tenant: str, request: ViewRequest, wanted: Histo
         stands = await ledger_resolve.resolve_many(conn, keys, view, pairs)
         withdrawn = await ledger_resolve.withdrawn_on(conn, keys, view, pairs)
     unplaced = [claim for one in stands for claim in one.unplaced]
-    return present.history_answer(
-        found, unplaced, withdrawn, relation=wanted.relation, shape=shape, view=view
+    answer = partial(
+        present.history_answer, found, unplaced, withdrawn, relation=wanted.relation, shape=shape, view=view
     )
+    return await ledger_log.aside(answer, items=len(found.rectangles))
 
 
 async def _window(
@@ -167,7 +169,8 @@ async def diff(
             at_instants=wanted.at_instants,
             from_line=wanted.from_line,
         )
-    return present.diff_answer(found, before=earlier, after=later, instants=wanted.at_instants)
+    answer = partial(present.diff_answer, found, before=earlier, after=later, instants=wanted.at_instants)
+    return await ledger_log.aside(answer, items=len(found.changes))
 
 
 async def join(plane: Plane, tenant: str, request: ViewRequest, wanted: JoinWanted) -> JoinAnswer:
@@ -185,7 +188,8 @@ async def join(plane: Plane, tenant: str, request: ViewRequest, wanted: JoinWant
             valid_from=wanted.valid_from,
             valid_to=wanted.valid_to,
         )
-    return present.join_answer(found, view=view, bitemporal=wanted.bitemporal)
+    answer = partial(present.join_answer, found, view=view, bitemporal=wanted.bitemporal)
+    return await ledger_log.aside(answer, items=len(found.pairs))
 
 
 async def occurrences(
@@ -208,13 +212,15 @@ async def occurrences(
         found = await ledger_resolve.occurrences(
             conn, keys, view, wanted.entity, wanted.relation, start=wanted.valid_from, end=wanted.valid_to
         )
-    return present.occurrences_answer(
+    answer = partial(
+        present.occurrences_answer,
         found,
         view=view,
         key=(wanted.entity, wanted.relation),
         window=(wanted.valid_from, wanted.valid_to),
         contract=contract,
     )
+    return await ledger_log.aside(answer, items=len(found.members) + len(found.disputed))
 
 
 async def pin_view(plane: Plane, tenant: str, name: str, request: ViewRequest) -> PinnedViewAnswer:
