@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from audit._differences import answer_words, differences, key_differences
 from contracts.errors import EchoplaneError
-from contracts.events import EventDraft
+from contracts.events import ErasedEvent, EventDraft
 from contracts.limits import FOLD_EVENTS_MAX, SUPPOSED_TRAILS_MAX
 from contracts.ports import Projector, QueryPath
 from contracts.resolutions import KeyResolution
 from contracts.trails import AnswerChange, Rebuilt, Retraction, Trail, TrailsWanted
 from contracts.views import View, ViewRequest
-from ledger.log import Database, TrailHeader, list_trails, read_trail, tenant_keys
+from ledger.log import Database, TrailHeader, list_trails, read_events_by_id, read_trail, tenant_keys
 from ledger.resolve import pin, resolve_many
 from ledger.write import fold, keys_of_event, supposing
 
@@ -52,6 +52,7 @@ async def if_retracted(
     async with db.snapshot(tenant) as conn:
         keys = await tenant_keys(db, tenant, conn)
         await keys_of_event(conn, keys, epoch=view.epoch, event_id=event_id)
+        event = (await read_events_by_id(conn, keys, [event_id]))[event_id]
     used = await list_trails(
         db,
         tenant,
@@ -75,6 +76,7 @@ async def if_retracted(
         ]
     return Retraction(
         event_id=event_id,
+        erased=isinstance(event, ErasedEvent),
         keys=_changed(before, after),
         answers=tuple(_answer_change(one, *both) for (one, _), both in zip(trails, answers, strict=True)),
         erased_count=len(used[:SUPPOSED_TRAILS_MAX]) - len(trails),

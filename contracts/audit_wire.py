@@ -71,15 +71,19 @@ class TodayAnswer(Wire):
     What today's logic says to a stored question, from what was known then, in the serving epoch.
 
     `then` is null where the epoch of then was dropped; `same` compares with the stored digest all the same.
+    Once the question was erased, `erased_events` are those that went with it, and `epoch_then`, `then`, `now`
+    and `same` are null.
     """
 
     context: str
-    epoch_then: int
+    epoch_then: int | None
     epoch_now: int
     then: str | None
-    now: str
-    same: bool
+    now: str | None
+    same: bool | None
     differences: list[str]
+    erased: bool
+    erased_events: list[str]
 
 
 class ChangedAnswer(Wire):
@@ -97,12 +101,15 @@ class WithoutAnswer(Wire):
     """
     What an operator's retraction of an event would change now. Nothing is written.
 
+    `erased` says that the event is, and nothing would.
+
     `keys` that would stand otherwise, `answers` that used it, asked again; `erased_count` more used it
     and are erased. `next_number` begins the next page of answers, null at the end.
     """
 
     tenant: str
     event: str
+    erased: bool
     keys: list[str]
     answers: list[ChangedAnswer]
     erased_count: int

@@ -117,16 +117,19 @@ class TodayReport:
     What today's logic says to a stored question, from what was known then.
 
     `then` is None where the epoch of then was dropped; `is_same` compares with the stored digest all the
-    same. `differences` are sentences for a person.
+    same. `differences` are sentences for a person. Of a question that was erased there are the ids of the
+    events that went with it, and `epoch_then`, `then`, `now` and `is_same` are None.
     """
 
     context_hash: str
-    epoch_then: int
+    epoch_then: int | None
     epoch_now: int
     then: str | None
-    now: str
-    is_same: bool
+    now: str | None
+    is_same: bool | None
     differences: tuple[str, ...]
+    erased: bool
+    erased_event_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,10 +149,12 @@ class Retraction:
     """
     What the retraction of an event would change: keys first, then answers that used it.
 
-    `erased_count` answers used it and are erased; `next_number` begins the next page of answers.
+    `erased` says that the event is: then there is nothing that its retraction could change. `erased_count`
+    answers used it and are erased; `next_number` begins the next page of answers.
     """
 
     event_id: str
+    erased: bool
     keys: tuple[str, ...]
     answers: tuple[AnswerChange, ...]
     erased_count: int

@@ -192,12 +192,13 @@ class StoredContextAnswer(Wire):
     """
     A stored context: its canonical form (keyed digests stand where a reader sees text).
 
-    `form` is null once it was erased.
+    `form` is null once it was erased, and `erased_events` are those that went with it.
     """
 
     hash: str
     content_hash: str
     erased: bool
+    erased_events: list[str]
     form: Any
 
 

@@ -252,6 +252,10 @@ def _print_today(answer: TodayAnswer, *, as_json: bool) -> None:
     if as_json:
         print_json(answer)
         return
+    if answer.erased:
+        print_line("erased")
+        print_line(f"  with      {', '.join(answer.erased_events) or 'what it asked about'}")
+        return
     print_line("the same" if answer.same else "another answer")
     print_line(f"  then      {answer.then or 'its epoch was dropped'}, epoch {answer.epoch_then}")
     print_line(f"  today     {answer.now}, epoch {answer.epoch_now}")

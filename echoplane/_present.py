@@ -18,6 +18,7 @@ from contracts.context_wire import (
     RouteAnswer,
 )
 from contracts.contexts import ContextPack
+from contracts.errors import IntegrityFault
 from contracts.events import ErasedEvent, Event, Receipt
 from contracts.models import Reading
 from contracts.proposals import Candidate, Proposal
@@ -154,11 +155,24 @@ def replay_answer(report: ReplayReport) -> ReplayAnswer:
 
 
 def context_form_answer(stored: RecalledContext) -> StoredContextAnswer:
+    """
+    Return what a stored context is shown as.
+
+    Raises:
+        IntegrityFault: Its key is gone, and no erasure took it.
+    """
+    if isinstance(stored, StoredContext):
+        erased_events, form = [], json.loads(stored.form)
+    elif stored.erased_by is None:
+        raise IntegrityFault(what="context: its key is gone")
+    else:
+        erased_events, form = list(stored.erased_event_ids), None
     return StoredContextAnswer(
         hash=stored.context_hash,
         content_hash=stored.content_hash,
         erased=not isinstance(stored, StoredContext),
-        form=json.loads(stored.form) if isinstance(stored, StoredContext) else None,
+        erased_events=erased_events,
+        form=form,
     )
 
 

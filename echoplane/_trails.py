@@ -89,6 +89,8 @@ async def today(plane: Plane, tenant: str, context_hash: str) -> TodayAnswer:
         now=report.now,
         same=report.is_same,
         differences=list(report.differences),
+        erased=report.erased,
+        erased_events=list(report.erased_event_ids),
     )
 
 
@@ -111,6 +113,7 @@ async def without(plane: Plane, tenant: str, event_id: str, given: WithoutParame
     return WithoutAnswer(
         tenant=tenant,
         event=found.event_id,
+        erased=found.erased,
         keys=list(found.keys),
         answers=[
             ChangedAnswer(
