@@ -16,7 +16,7 @@ from contracts.claims import Claim, TargetRef
 from contracts.identity import IDENTITY, SAME_AS
 from ledger._claims import NO_KEY
 from ledger._likes import Likes, is_moved
-from ledger._register import names_of_pair, other_name
+from ledger._register import key_and_value, names_of_pair, other_name
 from ledger._tombstones import (
     Moved,
     Spot,
@@ -245,6 +245,9 @@ class Burial:
         acted_on = first | near.keys()
         for claim in hidden:
             _connect(near, claim.claim_id, self._key(claim))
+            if claim.relation in IDENTITY:
+                # What was derived from a pair goes by all that is said of it, of either name.
+                _connect(near, claim.claim_id, key_and_value(claim)[:2])
             if claim.event_id in acted_on:
                 _connect(near, claim.claim_id, claim.event_id)
         return {node for node in first | reached_from(first, near) if node in hidden_ids}

@@ -87,6 +87,12 @@ def test_identity_agrees_with_the_oracle_after_erasures(log):
     compare(log, ["home", "tags"])
 
 
+@SLOW
+@given(erasing_logs(relations=("home",), identity=True, derived=True))
+def test_derived_identity_agrees_with_the_oracle_after_erasures(log):
+    compare(log, ["home"])
+
+
 def test_a_correction_said_later_has_the_value_that_what_it_corrects_was_erased_with():
     """So it tells less exactly what another mention tells, if what it corrects did."""
 
@@ -150,6 +156,20 @@ def test_an_erased_value_is_shared_on_what_was_one_key_just_before_at_every_cut(
         court = court_of([claim for claim in left if claim.commit <= cut], CONTRACTS)
         found = court.decide("ann", "home", micros(claims[-1].recorded_at)).reason
         assert found == (None if said[erased_at - 1] == "same_as" else MissingReason.ERASED)
+
+
+def test_what_undid_a_pair_that_something_was_derived_from_is_kept_with_the_pair():
+    """Both are about a subject that was erased: by the one the derived claim stood, by the other it fell."""
+    pair = {"entity": "ann", "relation": "same_as", "value": "bob"}
+    derived = ANN | {"value": "c", "valid": {"since": instant(1)}, "inputs": [{"event": "e1"}]}
+    commits = [
+        [say(1, "ann", pair), say(2, "ann", ANN | {"value": "a"})],
+        [say(3, "worker", derived) | {"kind": "derivation"}],
+        [say(4, "ann", {"entity": "bob", "relation": "not_same_as", "value": "ann"})],
+        [],
+    ]
+
+    compare((commits, [Erasure(commit=4, subject="bob")]), ["home"])
 
 
 @pytest.mark.parametrize("stance", ["retract", "correct"])
