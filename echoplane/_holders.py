@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -12,7 +12,7 @@ from contracts.identity import SAME_AS
 from contracts.resolutions import KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.views import View
 from ledger.log import TenantKeys
-from ledger.resolve import as_certain, erased_from, keys_of_relation, resolve_many, timeline
+from ledger.resolve import as_certain, erased_from, history, keys_of_relation, resolve_many, timeline
 from realize import HolderKey, Holders
 
 _INSTANT: Final = timedelta(microseconds=1)
@@ -40,12 +40,16 @@ async def held_by(
     resolved = dict(zip(wanted, await resolve_many(conn, keys, view, wanted), strict=True))
     period = holders.period
     until = view.valid_at + _INSTANT if period is None else period.end
+    pieces: dict[tuple[str, str], tuple[Rectangle, ...]] = {}
+    for pair in pairs:
+        own_pieces = await _pieces(conn, keys, view, pair, holders)
+        if own_pieces is None:
+            return [], False
+        pieces[pair] = own_pieces
     found = [
         HolderKey(
             resolution=await as_certain(conn, keys, resolved[pair], until=until),
-            pieces=()
-            if period is None
-            else await _pieces(conn, keys, view, pair, start=period.start, end=period.end),
+            pieces=pieces[pair],
             erased=await erased_from(conn, keys, view, *pair) is not None,
             merged=not isinstance(resolved[pair[0], SAME_AS].resolution, Missing),
         )
@@ -55,22 +59,25 @@ async def held_by(
 
 
 async def _pieces(
-    conn: AsyncConnection,
-    keys: TenantKeys,
-    view: View,
-    pair: tuple[str, str],
-    *,
-    start: datetime,
-    end: datetime,
-) -> tuple[Rectangle, ...]:
-    return (await timeline(conn, keys, view, *pair, valid_from=start, valid_to=end)).rectangles
+    conn: AsyncConnection, keys: TenantKeys, view: View, pair: tuple[str, str], holders: Holders
+) -> tuple[Rectangle, ...] | None:
+    """Return what is needed of a key through time; None where that is more than is read."""
+    if holders.ever:
+        known = await history(conn, keys, *pair, epoch=view.epoch, cut=view.cut)
+        return None if known.truncated else known.rectangles
+    period = holders.period
+    if period is None:
+        return ()
+    return (await timeline(conn, keys, view, *pair, valid_from=period.start, valid_to=period.end)).rectangles
 
 
 async def _is_one_with_others(
     conn: AsyncConnection, keys: TenantKeys, view: View, found: list[HolderKey]
 ) -> bool:
     """Say whether a value that stands has other names, under which it may stand elsewhere as well."""
-    values = sorted({value for key in found for value in _texts(key.resolution)})
+    told = (claim.value for key in found for piece in key.pieces for claim in piece.claims)
+    texts = (value for key in found for value in _texts(key.resolution))
+    values = sorted({*texts, *(value for value in told if isinstance(value, str))})
     merges = await resolve_many(conn, keys, view, [(value, SAME_AS) for value in values])
     return any(not isinstance(answer.resolution, Missing) for answer in merges)
 

@@ -8,19 +8,19 @@ recall, and never an answer about somebody else.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from contracts.proposals import Operation, Plan, Proposal
+from contracts.proposals import KeyProposal, Operation, Plan, Proposal
 from contracts.trails import Question
 from contracts.views import View
 from discovery import grounded, speaks_of_self, speaks_to_agent, spellings
 from ledger.log import TenantKeys, last_erasure
 from ledger.resolve import claimed_on, first_agents, first_users, relations_of_tenant
-from realize import may_ask_holders, placing, read_holders
+from realize import may_ask_holders, placed_key, placing, read_holders, read_task
 
 NOTHING_PROPOSED: Final = Proposal(
     plan=Plan(
@@ -32,6 +32,9 @@ NOTHING_PROPOSED: Final = Proposal(
     degraded=False,
 )
 """What a question is first read with: the record's own names and keys."""
+
+
+_NAMED_PPM: Final = 1_000_000
 
 
 class _Known(NamedTuple):
@@ -127,9 +130,10 @@ class Record:
         """Return the proposal with the plan and the named keys that the record gives."""
         names = {*spellings(question.text, proposal), *self._persons()}
         claimed = {name: own for name, own in self._claimed.items() if name in names}
-        return grounded(
+        read = grounded(
             question, view=view, proposal=proposal, claimed=claimed, user=self._user, agent=self._agent
         )
+        return read if any(key.named for key in read.keys) else _placed(question, read, claimed)
 
     def lacks_relations(self, question: Question, proposal: Proposal) -> bool:
         """Say whether the tenant's relations have to be read: it may name a value alone, and no key."""
@@ -167,3 +171,16 @@ class Record:
 
     def _unread(self, question: Question, proposal: Proposal) -> list[str]:
         return [name for name in spellings(question.text, proposal) if name not in self._asked]
+
+
+def _placed(question: Question, read: Proposal, claimed: Mapping[str, frozenset[str]]) -> Proposal:
+    """Return a proposal with the key on which it is asked where a thing was, if all of that is understood."""
+    pair = placed_key(question, read.plan, claimed)
+    if pair is None:
+        return read
+    plan = replace(read.plan, relations=(pair[1],))
+    if read_task(question, plan, [pair]) is None:
+        return read
+    key = KeyProposal(entity=pair[0], relation=pair[1], score_ppm=_NAMED_PPM, named=True)
+    others = [one for one in read.keys if (one.entity, one.relation) != pair]
+    return replace(read, plan=plan, keys=(key, *others))

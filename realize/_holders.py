@@ -16,19 +16,12 @@ from contracts.lexicon import CARDINALITY_OF
 from contracts.proposals import Plan
 from contracts.relations import Cardinality
 from contracts.trails import Question
+from realize._being import HOW, places
 from realize._phrases import way
 from realize._scope import cues_of, fold, words_in
 from realize._slots import slotted
 from realize._task import Bounds
 
-_PLACED: Final = frozenset(
-    {"contained", "found", "is", "kept", "left", "lies", "located", "parked", "placed", "put", "sits"}
-    | {"stands", "stays", "stored"}
-)
-"""What a relation's name begins with that says where a thing is, before its preposition."""
-_PLACES: Final = frozenset({"location", "place", "position", "whereabouts"})
-"""Relations that say where a thing is, and leave open how."""
-_INSIDE: Final = {"inside": "in", "within": "in"}
 _TOLD_APART: Final = frozenset({"by", "of", "for", "from", "to", "with"})
 """Prepositions at the end of a relation's name that turn it round: who manages is not who is managed by."""
 _NOUNS_AND_VERBS: Final = frozenset(
@@ -64,6 +57,11 @@ _DOING: Final = tuple(
         rf"how (?P<count>many) (?:people|persons)(?: (?:is|are|was|were|do|does|did))? R(?: R)?{_AS} {_ENDS}",
     )
 )
+_HAVE_EVER: Final = r"(?: (?:has|have|had|was|were))? ever(?: been)?"
+_EVER: Final = tuple(
+    way(rf"{who}{_HAVE_EVER} R(?: R)?{_AS} {_VALUE}(?: before| so far)?")
+    for who in (_WHO, r"how (?P<count>many) (?:people|persons)")
+)
 _BELONGING: Final = tuple(
     way(text)
     for text in (
@@ -72,13 +70,12 @@ _BELONGING: Final = tuple(
         rf"how (?P<count>many) people (?:have|had) {_VALUE} as {_OWN}?R<TODAY><AT>",
     )
 )
-_HOW: Final = r"(?P<how>in|inside|within|on|at)"
 _BEING: Final = tuple(
     way(text)
     for text in (
-        rf"{_WHAT} (?:is|are|was|were)(?: there)?(?: R)? {_HOW} {_ENDS}",
+        rf"{_WHAT} (?:is|are|was|were)(?: there)?(?: R)? {HOW} {_ENDS}",
         rf"(?P<how>what) (?:does|do|did) {_VALUE} contain<TODAY><AT>",
-        rf"how (?P<count>many) (?:things|objects|items) (?:is|are|was|were)(?: there)?(?: R)? {_HOW} {_ENDS}",
+        rf"how (?P<count>many) (?:things|objects|items) (?:is|are|was|were)(?: there)?(?: R)? {HOW} {_ENDS}",
     )
 )
 
@@ -88,13 +85,14 @@ class Holders:
     """
     Whose value is asked for: on which relations, which value, when; None is the view's own instant.
 
-    `counts` says that only their number is.
+    `counts` says that only their number is, `ever` that whoever had it at any time by then counts.
     """
 
     relations: tuple[str, ...]
     words: str
     period: Bounds | None
     counts: bool
+    ever: bool
 
 
 def may_ask_holders(question: str) -> bool:
@@ -118,8 +116,8 @@ def placing(question: Question, plan: Plan, relations: Iterable[str]) -> tuple[s
     found = _being(question.text, plan)
     if found is None:
         return ()
-    how = "in" if found["how"] == "what" else _INSIDE.get(found["how"], found["how"])
-    return tuple(relation for relation in sorted(relations) if _places(relation, how))
+    how = "in" if found["how"] == "what" else found["how"]
+    return tuple(relation for relation in sorted(relations) if places(relation, how))
 
 
 def read_holders(question: Question, plan: Plan) -> Holders | None:
@@ -136,8 +134,8 @@ def read_holders(question: Question, plan: Plan) -> Holders | None:
     text = question.text
     being = _being(text, plan)
     if being is not None:
-        how = "in" if being["how"] == "what" else _INSIDE.get(being["how"], being["how"])
-        on = tuple(relation for relation in plan.relations if _places(relation, how))
+        how = "in" if being["how"] == "what" else being["how"]
+        on = tuple(relation for relation in plan.relations if places(relation, how))
         return _read(being, plan, on, is_past=_is_past(text, ""))
     found = [(relation, match) for relation in plan.relations for match in _matches(text, plan, relation)]
     if not found or len({(match["words"], match.groupdict().get("count")) for _, match in found}) != 1:
@@ -152,17 +150,18 @@ def is_mutual(relation: str) -> bool:
 
 
 def _read(match: re.Match[str], plan: Plan, relations: tuple[str, ...], *, is_past: bool) -> Holders | None:
-    slot = match["p"]
+    ever = match.re in _EVER
+    slot = None if ever else match["p"]
     period = None
     if slot is not None:
         time = plan.times[int(slot[1:])]
         if time.start is None or time.end is None:
             return None
         period = Bounds(start=time.start, end=time.end, wording=time.wording)
-    if not relations or (is_past and period is None):
+    if not relations or (is_past and period is None and not ever):
         return None
     counts = match.groupdict().get("count") is not None
-    return Holders(relations=relations, words=match["words"], period=period, counts=counts)
+    return Holders(relations=relations, words=match["words"], period=period, counts=counts, ever=ever)
 
 
 def _being(text: str, plan: Plan) -> re.Match[str] | None:
@@ -171,20 +170,13 @@ def _being(text: str, plan: Plan) -> re.Match[str] | None:
     return next((match for match in found if match is not None), None)
 
 
-def _places(relation: str, how: str) -> bool:
-    *stem, last = words_in(relation.replace("_", " ")) or [""]
-    if relation in _PLACES:
-        return True
-    return _INSIDE.get(last, last) == how and _PLACED.issuperset(stem)
-
-
 def _matches(text: str, plan: Plan, relation: str) -> Iterator[re.Match[str]]:
     if CARDINALITY_OF.get(relation) == Cardinality.OCCURRENCE:
         return
     form = slotted(text, plan, entities=(), relation=relation)
     if form is None:
         return
-    for is_verb, ways in ((True, _DOING), (False, _BELONGING)):
+    for is_verb, ways in ((True, (*_EVER, *_DOING)), (False, _BELONGING)):
         if _may_be(relation, text, is_verb=is_verb):
             yield from (match for each in ways if (match := each.fullmatch(form)) is not None)
 

@@ -29,7 +29,8 @@ class HolderKey:
     """
     One key of a relation: its answer at the view, certain all through the time that is named.
 
-    `pieces` is what it has within that time, where one is named. `erased` says that something that was
+    `pieces` is what it has within that time, where one is named, and its whole history, where it is asked
+    who ever had a value. `erased` says that something that was
     said of it was erased since, `merged` that the entity is one with others.
     """
 
@@ -59,7 +60,10 @@ def holding(
         if not whole:
             raise unclear("not_all_listed")
         words = holders.words.split()
-        found = [(key, claims) for key in keys if (claims := _claims(key, words, holders)) is not None]
+        each = (
+            (key, _ever(key, words, at) if holders.ever else _claims(key, words, holders)) for key in keys
+        )
+        found = [(key, claims) for key, claims in each if claims is not None]
     except Cannot as cannot:
         return cannot.withheld
     return _shown(holders, found)
@@ -111,6 +115,30 @@ def _claims(key: HolderKey, words: Sequence[str], holders: Holders) -> tuple[Cla
         # A member that was erased leaves no trace among those that stand.
         raise missing("erased")
     return named[0] if named else None
+
+
+def _ever(key: HolderKey, words: Sequence[str], at: ValidAt) -> tuple[Claim, ...] | None:
+    """Return what says that a key had the value at some time by now; None where it surely never had."""
+    if key.resolution.contract.cardinality == Cardinality.OCCURRENCE:
+        raise unclear("operation_not_typed")
+    now = [piece for piece in key.pieces if piece.known_to is None]
+    now = [piece for piece in now if piece.valid_from is None or piece.valid_from <= at]
+    held = [(claim, piece) for piece in now if piece.state == "value" for claim in piece.claims]
+    named = next((claim for claim, _ in held if says(claim.value, words)), None)
+    if named is not None:
+        return (named,)
+    if key.erased:
+        raise missing("erased")
+    if any(may_mean(claim.value, words) for claim, _ in held):
+        raise unclear("not_the_value")
+    told = {claim.claim_id: claim for piece in key.pieces for claim in piece.claims}
+    near = [claim for claim in told.values() if may_mean(claim.value, words)]
+    if any(piece.state == "conflict" and not set(piece.claims).isdisjoint(near) for piece in now):
+        raise unclear("history_disputed")
+    # What is told with a coarse start, or with none, may have been there though it stands nowhere.
+    if any(claim.validity.earliest != claim.validity.start or claim.validity.timeless for claim in near):
+        raise unclear("time_or_scope_not_resolved")
+    return None
 
 
 def _standing(key: HolderKey, words: Sequence[str]) -> Iterator[tuple[object, tuple[Claim, ...]]]:

@@ -17,6 +17,7 @@ from typing import Final
 from contracts.proposals import Plan, TimeExpression
 from contracts.trails import Question
 from realize._asking import AGE, asks_age, fits, is_birth
+from realize._being import with_relation
 from realize._inverse import turns_around
 from realize._phrases import KEY, KNOWN_AFTER, KNOWN_BEFORE, WAYS
 from realize._scope import words_in
@@ -142,6 +143,7 @@ def read_task(question: Question, plan: Plan, keys: Sequence[tuple[str, str]]) -
     entities = list(dict.fromkeys(entity for entity, _ in keys))
     text = question.text
     found = slotted(text, plan, entities=entities, relation=relation)
+    found = None if found is None else with_relation(found, relation)
     if found is None or any(turns_around(text, entity=entity, relation=relation) for entity in entities):
         return None
     is_value = all(fits(text, entity=entity, relation=relation) for entity in entities)

@@ -161,3 +161,58 @@ async def test_no_more_are_named_than_can_be_shown(asked, remember):
     await remember("home", *(told(f"P{n}", "lives_in", "Bergen", n) for n in range(KEYS_MAX + 1)))
 
     assert await asked("Who lives in Bergen?") == "not_all_listed"
+
+
+def since(day):
+    return {"valid": {"since": f"2024-01-{day:02d}T00:00:00Z"}}
+
+
+async def test_who_ever_had_a_value_is_read_off_the_whole_of_every_key(asked, remember, plane):
+    await remember(
+        "home",
+        told("Ann", "lives_in", "Bergen", 1, **since(1)),
+        told("Ann", "lives_in", "Oslo", 2, **since(5)),
+        told("Ben", "lives_in", "Bergen", 3, **since(7)),
+        told("Cid", "lives_in", "Oslo", 4, **since(1)),
+        told("Ann", "speaks", "French", 5, **since(1)),
+        told("Ann", "speaks", "French", 6, stance="end", **since(9)),
+        told("Eve", "speaks", "French", 7, **since(3)),
+    )
+
+    assert await asked("Who has ever lived in Bergen?") == ["Ann", "Ben"]
+    assert await asked("Which people have ever lived in Bergen so far?") == ["Ann", "Ben"]
+    assert await asked("How many people have ever lived in Oslo?") == 2
+    assert await asked("Who has ever spoken French?") == ["Ann", "Eve"]
+    assert await asked("Who has ever lived in Ghent?") == "never_known"
+    for other in (
+        "Who has never lived in Bergen?",
+        "Who has ever lived near Bergen?",
+        "Who ever left Bergen?",
+    ):
+        assert await asked(other) not in (["Ann", "Ben"], ["Ann"], ["Ben"]), other
+    # What another may have had, and may not, leaves all unsaid.
+    (slip,) = await remember("home", told("Dov", "lives_in", "Bergen, Norway", 8, **since(1)))
+    assert await asked("Who has ever lived in Bergen?") == "not_the_value"
+    taken = {"kind": "retraction", "claims": [], "targets": [{"event": slip.event_ids[0]}]}
+    await remember("home", told("Dov", "lives_in", "", 9) | taken)
+    assert await asked("Who has ever lived in Bergen?") == ["Ann", "Ben"]
+    coarse = {"valid": {"since": "2024-03"}}
+    await remember(
+        "home", told("Dov", "lives_in", "Bergen", 10, **coarse),
+        told("Dov", "lives_in", "Oslo", 11, valid={"since": "2024-04-01T00:00:00Z"}),
+    )  # fmt: skip
+    assert await asked("Who has ever lived in Bergen?") == "time_or_scope_not_resolved"
+    (gone,) = await remember("home", told("Cid", "lives_in", "Rome", 12, **since(9)))
+    erased = ErasureRequest(subject=None, event_ids=gone.event_ids)
+    await erase(plane.database, "home", RuleProjector(), erased, grant=LOCAL_GRANT)
+    assert await asked("Who has ever lived in Ghent?") == "erased"
+
+
+async def test_who_ever_had_it_is_not_told_past_a_dispute(asked, remember):
+    await remember(
+        "home", told("Ann", "lives_in", "Bergen", 1, **since(1)),
+        told("Cleo", "lives_in", "Bergen", 3, actor="Dov", **since(1)),
+        told("Cleo", "lives_in", "Oslo", 4, actor="Edda", **since(1)),
+    )  # fmt: skip
+
+    assert await asked("Who has ever lived in Bergen?") == "history_disputed"
