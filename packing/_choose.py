@@ -208,21 +208,26 @@ def room(parts: Mapping[Part, tuple[int, int]], shown: Container[Part]) -> tuple
 def _by_density(bag: _Bag, items: Sequence[_Item]) -> None:
     """Admit the best worth per new token, again and again; a cost falls as parts get shared."""
     holders = _holders(items)
-    heap = [(_rank(bag, item), item.id_, item) for item in items]
+    heap = [(_rank(bag, item, bag.takes(item)[0]), item.id_, item) for item in items]
     heapq.heapify(heap)
     while heap:
         rank, id_, item = heapq.heappop(heap)
-        tokens, bytes_ = bag.takes(item)
-        if id_ in bag.chosen or tokens > bag.tokens or bytes_ > bag.bytes_:
+        if id_ in bag.chosen:
             continue
-        if rank < (now := _rank(bag, item)):
+        tokens, bytes_ = bag.takes(item)
+        if tokens > bag.tokens or bytes_ > bag.bytes_:
+            continue
+        if rank < (now := _rank(bag, item, tokens)):
             # What it would have brought along is shown already.
             heapq.heappush(heap, (now, id_, item))
             continue
         new = bag.add(item)
         for other in {other.id_: other for part in new for other in holders[part]}.values():
             if other.id_ not in bag.chosen:
-                heapq.heappush(heap, (_rank(bag, other), other.id_, other))
+                # What still does not fit comes again when more of it is shown.
+                tokens, bytes_ = bag.takes(other)
+                if tokens <= bag.tokens and bytes_ <= bag.bytes_:
+                    heapq.heappush(heap, (_rank(bag, other, tokens), other.id_, other))
 
 
 def _by_worth(bag: _Bag, items: Sequence[_Item]) -> None:
@@ -233,7 +238,6 @@ def _by_worth(bag: _Bag, items: Sequence[_Item]) -> None:
             bag.add(item)
 
 
-def _rank(bag: _Bag, item: _Item) -> tuple[int, int]:
-    tokens = bag.takes(item)[0]
+def _rank(bag: _Bag, item: _Item, tokens: int) -> tuple[int, int]:
     # What costs nothing any more comes first of all.
     return (1, -(bag.gains(item) * _SCALE // tokens)) if tokens else (0, 0)

@@ -20,7 +20,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from contracts.contexts import Closure
-from packing._choose import Size, choose, worth
+from packing._choose import Head, Size, choose, parts_of, worth
 from tests.bench.grounds import Grounds
 from tests.bench.measure import Row
 
@@ -34,23 +34,24 @@ Instance = tuple[list[Closure], dict[str, Size], int]
 
 def exact(closures: Sequence[Closure], sizes: dict[str, Size], budget_tokens: int) -> float:
     """Return an upper bound of the worth that fits: the best there is, where the solver ends in time."""
-    members = {member: n for n, member in enumerate(sorted({m for one in closures for m in one.members}))}
-    pairs = [(n, members[m]) for n, one in enumerate(closures) for m in set(one.members)]
+    costs = parts_of({member for one in closures for member in one.members}, sizes)
+    parts = {part: n for n, part in enumerate(costs)}
+    pairs = [(n, parts[part]) for n, one in enumerate(closures) for part in parts_of(one.members, sizes)]
     count = len(closures)
-    # A closure is shown only with each of its members; members take room.
+    # A closure is shown only with each of its parts; parts take room.
     rows = np.repeat(np.arange(len(pairs)), 2)
     columns = np.array([[n, count + m] for n, m in pairs]).ravel()
     values = np.tile([1.0, -1.0], len(pairs))
-    room = np.full(len(members), len(pairs))
+    room = np.full(len(parts), len(pairs))
     matrix = csr_array((
-        np.concatenate([values, [float(sizes[member].tokens) for member in members]]),
-        (np.concatenate([rows, room]), np.concatenate([columns, count + np.arange(len(members))])),
+        np.concatenate([values, [float(tokens) for tokens, _ in costs.values()]]),
+        (np.concatenate([rows, room]), np.concatenate([columns, count + np.arange(len(parts))])),
     ))  # fmt: skip
     scale = 1e6 / max(worth(one) for one in closures)
     found = milp(
-        np.array([-worth(one) * scale for one in closures] + [0.0] * len(members)),
+        np.array([-worth(one) * scale for one in closures] + [0.0] * len(parts)),
         constraints=LinearConstraint(matrix, -np.inf, np.array([0.0] * len(pairs) + [float(budget_tokens)])),
-        integrality=np.array([1] * count + [0] * len(members)),
+        integrality=np.array([1] * count + [0] * len(parts)),
         bounds=Bounds(0, 1),
         options={"mip_rel_gap": 1e-9, "time_limit": SOLVER_SECONDS},
     )
@@ -60,7 +61,11 @@ def exact(closures: Sequence[Closure], sizes: dict[str, Size], budget_tokens: in
 def real() -> list[Instance]:
     found: list[Instance] = []
     for shape in json.loads(gzip.decompress(SHAPES.read_bytes()))["shapes"]:
-        sizes = {str(n): Size(tokens=t, bytes_=b, heads=()) for n, (t, b) in enumerate(shape["sizes"])}
+        heads = [Head(number=n, tokens=t, bytes_=b) for n, (t, b) in enumerate(shape["heads"])]
+        sizes = {
+            str(n): Size(tokens=t, bytes_=b, heads=tuple(heads[head] for head in below))
+            for n, (t, b, below) in enumerate(shape["sizes"])
+        }
         closures = [
             Closure(closure_id=f"{n:03}", members=tuple(map(str, members)), utility_ppm=score, required=False)
             for n, (score, members) in enumerate(shape["closures"])

@@ -224,7 +224,11 @@ def test_the_choice_is_within_a_hundredth_of_what_an_exact_solver_found(budget_t
     """Shapes of closures as real questions made them; `best` is HiGHS's, see tests/bench/packing_benches."""
     gaps = []
     for shape in shapes():
-        size = {str(n): Size(tokens=t, bytes_=b, heads=()) for n, (t, b) in enumerate(shape["sizes"])}
+        heads = [Head(number=n, tokens=t, bytes_=b) for n, (t, b) in enumerate(shape["heads"])]
+        size = {
+            str(n): Size(tokens=t, bytes_=b, heads=tuple(heads[head] for head in below))
+            for n, (t, b, below) in enumerate(shape["sizes"])
+        }
         closures = [
             Closure(closure_id=f"{n:03}", members=tuple(map(str, members)), utility_ppm=score, required=False)
             for n, (score, members) in enumerate(shape["closures"])
