@@ -139,19 +139,21 @@ def test_a_shared_member_makes_its_other_closures_cheaper():
 def test_a_head_is_paid_once_and_makes_the_other_lines_below_it_cheaper():
     head = Head(number=0, tokens=20, bytes_=1)
     size = {
-        "event-0": Size(tokens=50, bytes_=1, heads=(head,)),
+        "event-0": Size(tokens=10, bytes_=1, heads=(head,)),
         "event-1": Size(tokens=30, bytes_=1, heads=(head,)),
-        "event-2": Size(tokens=31, bytes_=1, heads=()),
+        "event-2": Size(tokens=40, bytes_=1, heads=()),
+        "event-3": Size(tokens=75, bytes_=1, heads=()),
     }
+    utilities = [900_000, 900_000, 900_000, 910_000]
     closures = [
-        Closure(closure_id=f"unit-{n}", members=(f"event-{n}",), utility_ppm=900_000 - n, required=False)
-        for n in range(3)
+        Closure(closure_id=f"unit-{n}", members=(f"event-{n}",), utility_ppm=utility, required=False)
+        for n, utility in enumerate(utilities)
     ]
 
-    choice = choose(closures, size, budget_tokens=100)
+    choice = choose(closures, size, budget_tokens=75)
 
     assert choice.admitted == ("unit-0", "unit-1")
-    assert choice.tokens == 100
+    assert choice.tokens == 60
     assert room(parts_of(["event-1"], size), choice.parts) == (0, 0)
 
 
@@ -182,14 +184,15 @@ def test_a_closure_no_longer_counts_for_what_is_shown_already():
     closures = [
         Closure(closure_id="best", members=("event-0",), utility_ppm=900_000, required=False),
         Closure(closure_id="brings", members=("event-0", "event-1"), utility_ppm=100_000, required=False),
-        Closure(closure_id="next", members=("event-2",), utility_ppm=400_000, required=False),
-        Closure(closure_id="large", members=("event-3",), utility_ppm=500_000, required=False),
+        Closure(closure_id="next", members=("event-2",), utility_ppm=495_000, required=False),
+        Closure(closure_id="other", members=("event-3",), utility_ppm=490_000, required=False),
+        Closure(closure_id="large", members=("event-4",), utility_ppm=500_000, required=False),
     ]
 
-    size = tokens_each(event_0=10, event_1=50, event_2=50, event_3=60)
-    choice = choose(closures, size, budget_tokens=60)
+    size = tokens_each(event_0=10, event_1=50, event_2=50, event_3=50, event_4=100)
+    choice = choose(closures, size, budget_tokens=110)
 
-    assert choice.admitted == ("best", "next")
+    assert choice.admitted == ("best", "next", "other")
 
 
 def test_the_choice_is_near_the_best_of_every_subset():
