@@ -30,11 +30,13 @@ RECORD = [
     ("Jon", "location", "Oslo", 3),
     ("Jon", "location", "Bergen", 8),
     # Two ways of being somewhere: either may be meant.
-    ("spoon", "stored_in", "drawer", 1),
+    ("spoon", "location", "drawer", 1),
     ("spoon", "location", "sink", 5),
+    ("spoon", "stored_in", "sink", 1),
     # No place: where somebody lives he is not always, and a box is of a colour.
     ("Ann", "lives_in", "Oslo", 1),
     ("box", "colour", "red", 1),
+    ("cup", "colour", "white", 1),
 ]
 
 ANSWERS = {
@@ -65,6 +67,7 @@ WITHHELD = (
     "Was Ann ever in Oslo?",
     "Was the box ever in red?",
     "Why was the cup in the drawer?",
+    "What is the cup in the drawer?",
     "Who was with the cup in the drawer?",
 )
 
