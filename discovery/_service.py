@@ -50,6 +50,8 @@ CATCH_UP_SECONDS: Final = 4.0
 """How long a question waits for its index to reach the cut; then it is answered with what there is."""
 DENSE_SECONDS: Final = 3.0
 """How long a question waits for its vector and what is near it: an endpoint may be slow or gone."""
+CANCEL_AGAIN_SECONDS: Final = 0.2
+"""How long a task may take to end before it is told again."""
 SOCKET_PATH_BYTES_MAX: Final = 107
 """What fits into a socket's address."""
 
@@ -282,13 +284,21 @@ async def serve(
             finally:
                 # A bug in one ends all.
                 stop.set()
-                for task in tasks:
-                    task.cancel()
+                await _end(tasks)
     finally:
         server.close()
         await server.wait_closed()
         keeper.close()
         _remove(socket_path)
+
+
+async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they are done: `asyncio.wait_for` before Python 3.12 can lose a cancellation."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_SECONDS)
 
 
 async def _make_embedder(service: Service, keeper: Keeper, factory: Callable[[], Embedder]) -> None:

@@ -1,8 +1,9 @@
 """
 What a request and its client owe each other: a body comes in time, and what nobody waits for is given up.
 
-A read whose client has left is cancelled where it is, with the statement that the server is at. What
-writes goes on: an append that was begun is done whole, whether or not anybody hears of it.
+A read whose client has left, or whose process ends, is cancelled where it is, with the statement that
+the server is at. What writes goes on: an append that was begun is done
+whole, whether or not anybody hears of it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ CLIENT_LEFT: Final = 499
 """What is logged and counted where nobody was left to be answered; no answer ever has it."""
 WATCH_AFTER_SECONDS: Final = 0.05
 """A read that is done sooner is not watched: it is over before anybody could have left it."""
+READ_STOP_SECONDS: Final = 1.0
+"""How long reads may take to end when the API stops; what writes has longer."""
 STOPPING: Final = "it is stopping"
 
 POSTED_READS: Final[Mapping[str, bool]] = {
@@ -51,9 +54,12 @@ class AttendedRoute(APIRoute):
         only_reads, has_body = is_got or self.path in POSTED_READS, POSTED_READS.get(self.path, not is_got)
 
         async def attended(request: Request) -> Response:
-            body = _Body(request.receive, request.app.state.streams, is_read=has_body)
+            streams: Streams = request.app.state.streams
+            body = _Body(request.receive, streams, is_read=has_body)
             handling = handle(Request(request.scope, receive=body.receive))
-            return await (unless_left(handling, body.left) if only_reads else handling)
+            if not only_reads:
+                return await handling
+            return await _unless_stopped(unless_left(handling, body.left), streams)
 
         return attended
 
@@ -100,6 +106,24 @@ class _Body:
         await self._whole.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+async def _unless_stopped(read: Awaitable[Done], streams: Streams) -> Done:
+    """
+    Return what a read comes to, unless the process ends first.
+
+    Raises:
+        Unavailable: It does.
+    """
+    lasting = asyncio.timeout(None)
+    try:
+        async with lasting:
+            with streams.ending(lasting, within_seconds=READ_STOP_SECONDS):
+                return await read
+    except TimeoutError:
+        if lasting.expired():
+            raise Unavailable(part="api", reason=STOPPING) from None
+        raise
 
 
 async def unless_left(work: Awaitable[Done], left: Callable[[], Awaitable[None]]) -> Done:

@@ -32,28 +32,36 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """All streams of a process, of answers and of bodies that are still to come; they end when it does."""
+    """
+    All of a process that ends before the last request has: streams, bodies to come, and reads.
+
+    A read that is cut off is asked again elsewhere, or later, and nothing is lost.
+    """
 
     closing: asyncio.Event = field(default_factory=asyncio.Event)
-    _waiting: set[asyncio.Timeout] = field(default_factory=set)
+    _waiting: dict[asyncio.Timeout, float] = field(default_factory=dict)
 
     @contextlib.contextmanager
-    def ending(self, waiting: asyncio.Timeout) -> Iterator[None]:
-        """Let the time for something be over when the process ends."""
-        self._waiting.add(waiting)
+    def ending(self, waiting: asyncio.Timeout, *, within_seconds: float = 0.0) -> Iterator[None]:
+        """Let the time for something be over so long after the process begins to end."""
+        self._waiting[waiting] = within_seconds
         if self.closing.is_set():
-            waiting.reschedule(0)
+            _end(waiting, within_seconds)
         try:
             yield
         finally:
-            self._waiting.discard(waiting)
+            del self._waiting[waiting]
 
     def close(self) -> None:
         """End all of them."""
         self.closing.set()
-        for waiting in self._waiting:
+        for waiting, within_seconds in self._waiting.items():
             if not waiting.expired():
-                waiting.reschedule(0)
+                _end(waiting, within_seconds)
+
+
+def _end(waiting: asyncio.Timeout, within_seconds: float) -> None:
+    waiting.reschedule(asyncio.get_running_loop().time() + within_seconds)
 
 
 class EventStream(Response, Generic[Item]):

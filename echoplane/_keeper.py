@@ -22,6 +22,8 @@ STEADY_SECONDS: Final = 30.0
 """A role that ran this long starts again at once, as if it had never failed."""
 STOP_SECONDS: Final = 10.0
 """How long a role may take to end before it is killed."""
+DISCOVERY_STOP_SECONDS: Final = 2.0
+"""The same of discovery: what it is at, reading logs or loading a model, is begun anew at its next start."""
 
 log = structlog.get_logger()
 
@@ -80,7 +82,7 @@ class Keeper:
                 self._say(RoleState(role=post.name, process=ProcessRecord.of(child.pid), restarts=restarts))
                 code = await child.wait()
             finally:
-                await _end(child)
+                await _end(child, post.role)
             if self._stopping.is_set():
                 return
             failures = 0 if clock() - started >= STEADY_SECONDS else failures + 1
@@ -122,13 +124,15 @@ def own_command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "echoplane", *arguments]
 
 
-async def _end(child: asyncio.subprocess.Process) -> None:
+async def _end(child: asyncio.subprocess.Process, role: Role) -> None:
     if child.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):
         child.send_signal(signal.SIGTERM)
     try:
-        await asyncio.wait_for(child.wait(), STOP_SECONDS)
+        await asyncio.wait_for(
+            child.wait(), DISCOVERY_STOP_SECONDS if role is Role.DISCOVERY else STOP_SECONDS
+        )
     except TimeoutError:
         with contextlib.suppress(ProcessLookupError):
             child.kill()

@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
@@ -36,7 +37,25 @@ def run_role(post: Post, settings: Settings) -> None:
     serve = _serve_of(post)
     # After its libraries are there: they stay.
     with survivors_spared():
-        asyncio.run(serve(settings))
+        asyncio.run(_served(serve, settings))
+
+
+class _Unawaited(ThreadPoolExecutor):
+    """
+    Threads that the end of their loop does not wait for: what they are at is thrown away with the process.
+
+    A model that is being loaded took `down` the ten seconds after which a role is killed.
+    """
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 -- its own
+        """Let them go."""
+        del wait, cancel_futures
+        super().shutdown(wait=False, cancel_futures=True)
+
+
+async def _served(serve: Callable[[Settings], Coroutine[Any, Any, None]], settings: Settings) -> None:
+    asyncio.get_running_loop().set_default_executor(_Unawaited(thread_name_prefix="role"))
+    await serve(settings)
 
 
 def _serve_of(post: Post) -> Callable[[Settings], Coroutine[Any, Any, None]]:

@@ -10,7 +10,7 @@ import pytest
 
 from contracts import limits
 from contracts.errors import Busy
-from echoplane import _http_reads, _http_server
+from echoplane import _http_attending, _http_reads, _http_server
 from echoplane._http import make_app
 from echoplane._http_attending import POSTED_READS, AttendedRoute
 from echoplane._http_server import serving
@@ -333,6 +333,20 @@ async def test_the_end_lets_an_append_end(plane, home, monkeypatch):
 
     assert status == 201
     assert (await plane.event("home", body["event_ids"][0])).event is not None
+
+
+async def test_the_end_waits_for_a_read_no_longer_than_its_second(plane, home, lasting, monkeypatch):
+    monkeypatch.setattr(_http_server, "STOP_SECONDS", 600)
+    monkeypatch.setattr(_http_attending, "READ_STOP_SECONDS", 0.05)
+    is_read, is_not_read = lasting
+    app = make_app(plane)
+    async with asyncio.timeout(60), served(app, plane.local_token, app.state.streams) as door:
+        reader, _ = await door.say(door.head("GET /v1/home/diff"))
+        await until(is_read)
+
+    status, _, body = await answer_of(reader)
+    assert (status, body["error"]["code"]) == (503, "unavailable")
+    await until(is_not_read)
 
 
 async def test_the_end_gives_up_what_does_not_end(plane, home, lasting, monkeypatch):
