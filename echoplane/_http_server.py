@@ -73,7 +73,7 @@ class Protocol(H11Protocol):
             # A head that has begun, and not ended: from its first byte on, however many come after.
             if self._saying is None:
                 self._saying = self.loop.call_later(limits.HEAD_SECONDS_MAX, self._end_head)
-        elif not self.cycle.response_complete:
+        elif self.cycle is not None and not self.cycle.response_complete:
             self._unset("_saying")
 
     def on_response_complete(self) -> None:

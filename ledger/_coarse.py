@@ -135,7 +135,12 @@ async def _unsure(reader: Reader, answer: KeyResolution, until: datetime) -> tup
     # A correction that moves a claim to this key, and gives no time, has that of what it was told of.
     _, read = await found_on(reader, on, at=None)
     moved = [claim for one in read for claim in one.claims if claim.validity == UNSTATED]
-    found += await reader.of_events(event for claim in moved for event in references_of(claim))
+    named: set[str] = set()
+    while events := {event for claim in moved for event in references_of(claim)} - named:
+        named |= events
+        moved = await reader.of_events(events)
+        found += moved
+        moved = [claim for claim in moved if claim.validity == UNSTATED]
     if await reader.graves.are_there():
         found += [*await reader.graves.on_keys(on), *await reader.graves.reaching(on)]
     once = {claim.claim_id: claim for claim in found if _might_hold(claim, answer.view.valid_at, until)}

@@ -271,6 +271,9 @@ class Folding:
         # Where tombstones decide with them, all is read anew: what they know by digest may be known by now.
         among = Worlds() if await self._reader.graves.are_there() else self._worlds
         claims, loaded = await self._piece({key}, self._merges, among=among)
+        # A pair is read by the name it is said of: what was found may be a part of what another name found.
+        while beside := self._worlds.keys_beside(loaded):
+            claims, loaded = await self._piece(loaded | beside, self._merges, among=among)
         self._worlds.put(
             World(
                 keys=loaded,

@@ -41,12 +41,16 @@ class Worlds:
             self._in_turn[id(world)] = self._in_turn.pop(id(world))
         return world
 
+    def keys_beside(self, keys: set[Key]) -> set[Key]:
+        """Return the other keys of all pieces that any of these is in."""
+        return {each for key in keys if key in self._by_key for each in self._by_key[key].keys} - keys
+
     def put(self, world: World) -> None:
         """Put a piece in the place of all those that it takes in."""
         for key in world.keys:
             before = self._by_key.get(key)
             if before is not None:
-                self._in_turn.pop(id(before), None)
+                self.drop(before)
             self._by_key[key] = world
         self._in_turn[id(world)] = world
 

@@ -96,6 +96,14 @@ async def until(condition) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.parametrize("first", [b"GARBAGE\r\n\r\n", b"\x16\x03\x01\x00\xa5\x01\x00\r\n\r\n"])
+async def test_what_is_no_http_is_refused_and_no_fault_of_ours(door, first, caplog):
+    reader, _ = await door.say(first)
+
+    assert (await asyncio.wait_for(reader.read(), 30)).startswith(b"HTTP/1.1 400 ")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 @pytest.fixture
 def lasting(plane, monkeypatch):
     """A read that the database is at for ten minutes, and whether it is at one."""

@@ -147,6 +147,19 @@ async def test_of_what_was_corrected_the_correction_may_have_held_and_not_the_sl
     assert await certain(ledger, JUNE, entity="bob") == (MissingReason.UNDETERMINED, ["Graz", "Rome"])
 
 
+async def test_a_correction_of_a_correction_brings_the_coarse_start_of_what_was_said_first(ledger):
+    def corrected(name, of, entity):
+        told = claim(entity, "home", "Rome")
+        return said(name, told, kind="correction", targets=[{"source_event_id": of}])
+
+    await ledger.say(said("e2", claim("anne", "home", "Roma", **MOVED)))
+    await ledger.say(corrected("e3", "e2", "annie"))
+    await ledger.say(corrected("e4", "e3", "ann"))
+
+    assert await certain(ledger, "2023-06-01T00:00:00Z") == (MissingReason.UNDETERMINED, ["Lyon", "Rome"])
+    assert await certain(ledger, "2024-01-01T00:00:00Z") == "Rome"
+
+
 @pytest.mark.parametrize("gone", ["ended", "withdrawn"])
 async def test_where_nothing_is_left_a_coarse_start_may_have_filled_it(ledger, gone):
     ended = {"stance": "end", "entity": "ann", "relation": "home", "valid": {"since": "2023-02-01T00:00:00Z"}}

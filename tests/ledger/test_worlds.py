@@ -15,8 +15,10 @@ from contracts.grants import LOCAL_GRANT
 from ledger import _worlds, log
 from ledger._kept import World
 from ledger.erase import erase
+from ledger.resolve import verify_cells
 from ledger.write import fold, register_contract
 from tests.ledger.conftest import MASTER_KEY
+from tests.ledger.erasing import claim, opened, said
 from tests.ledger.examples import examples
 from tests.ledger.folded import Ledger, by_source
 from tests.ledger.random_logs import CONTRACTS, START, logs
@@ -216,3 +218,18 @@ async def test_what_was_left_is_forgotten(told, db, monkeypatch):
             await asyncio.sleep(0.01)
 
     assert await told(move(7, of=6)) == (1, 7)
+
+
+async def test_two_pieces_that_one_name_ties_are_one_though_something_was_erased(db, database, clock):
+    by = {"actor": "op", "actor_class": "operator"}
+    derived = {"kind": "derivation", "actor": "worker", "actor_class": "derived"}
+    async with opened(db, database, clock) as ledger:
+        await ledger.say(said("e1", claim("zoe", "home", "w")))
+        await ledger.say(said("e2", claim("ann", "not_same_as", "bob"), **by))
+        await ledger.say(said("e3", claim("box", "home", "v", inputs=[{"source_event_id": "e2"}]), **derived))
+        await ledger.fold()
+        await ledger.erase("e1")
+        both = claim("ann", "not_same_as", "bob"), claim("carl", "not_same_as", "bob")
+        await ledger.say(said("e4", *both, **by))
+        await ledger.fold()
+        assert (await verify_cells(db, "acme")).problems == ()
