@@ -53,12 +53,9 @@ async def if_retracted(
         keys = await tenant_keys(db, tenant, conn)
         await keys_of_event(conn, keys, epoch=view.epoch, event_id=event_id)
         event = (await read_events_by_id(conn, keys, [event_id]))[event_id]
+    wanted = TrailsWanted(event_id=event_id)
     used = await list_trails(
-        db,
-        tenant,
-        after_number=after_number,
-        limit=SUPPOSED_TRAILS_MAX + 1,
-        wanted=TrailsWanted(event_id=event_id),
+        db, tenant, after_number=after_number, limit=SUPPOSED_TRAILS_MAX + 1, wanted=wanted
     )
     trails = await _trails(db, tenant, used[:SUPPOSED_TRAILS_MAX])
     async with supposing(db, tenant, [_retraction(event_id)]) as (supposed, commit):
@@ -66,9 +63,9 @@ async def if_retracted(
         # Both sides are read here, a commit apart: nothing that others append lies between them.
         without = replace(with_it, cut=commit - 1)
         async with supposed.snapshot(tenant) as conn:
-            wanted = await keys_of_event(conn, keys, epoch=with_it.epoch, event_id=event_id)
-            before = await resolve_many(conn, keys, without, wanted)
-            after = await resolve_many(conn, keys, with_it, wanted)
+            on = await keys_of_event(conn, keys, epoch=with_it.epoch, event_id=event_id)
+            before = await resolve_many(conn, keys, without, on)
+            after = await resolve_many(conn, keys, with_it, on)
         path = path_on(supposed)
         answers = [
             (await _again(path, tenant, trail, without), await _again(path, tenant, trail, with_it))

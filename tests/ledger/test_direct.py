@@ -226,3 +226,13 @@ async def test_what_the_driver_keeps_ready_itself_outlives_the_bound_of_ours(mad
         await made.held.rows(f"SELECT {number}", {})
 
     assert await (await made.execute("SELECT 'its own'", prepare=True)).fetchone() == ("its own",)
+
+
+async def test_a_connection_that_was_cut_is_not_given_out_again(db):
+    [[process]] = await db.rows("SELECT pg_backend_pid()", {})
+
+    with pytest.raises(Unavailable):
+        await db.rows("SELECT pg_terminate_backend(pg_backend_pid())", {})
+    [[other]] = await db.rows("SELECT pg_backend_pid()", {})
+
+    assert other != process

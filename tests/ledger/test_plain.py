@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contracts import limits
 from contracts.erasures import ErasureRequest
-from contracts.errors import EpochDropped, IntegrityFault, NotFound, NotYet, Unavailable
+from contracts.errors import EpochDropped, IntegrityFault, NotFound, NotYet
 from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.resolutions import Resolved
@@ -365,17 +365,6 @@ async def test_a_call_names_its_tenant_for_itself_alone(db, say, in_one_call):
     await in_one_call()
 
     assert await db.rows("SELECT count(*) FROM claim", {}) == [(0,)]
-
-
-async def test_a_connection_that_was_cut_is_not_given_out_again(db, say, in_one_call, owner_engine):
-    await say("Lyon")
-    [[process]] = await db.rows("SELECT pg_backend_pid()", {})
-
-    with pytest.raises(Unavailable):
-        await db.rows("SELECT pg_terminate_backend(pg_backend_pid())", {})
-    [[other]] = await db.rows("SELECT pg_backend_pid()", {})
-
-    assert other != process
 
 
 @pytest.mark.parametrize("listed", [1, limits.LISTED_CLAIMS_MAX])
