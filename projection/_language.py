@@ -17,11 +17,13 @@ class Speaker:
     Who says the text, and when.
 
     `observed` carries the source's own offset, in which "yesterday" and "in May" are read; None
-    where the source gave no time, so that relative dates state nothing.
+    where the source gave no time, so that relative dates state nothing. `reports` says that a sensor
+    tells what it did or saw: of things in the world, and never a request.
     """
 
     actor_id: str
     observed: Term | None
+    reports: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from contracts.claims import ASSISTANT, ProjectedClaim
+from contracts.claims import ASSISTANT, SENSOR, ProjectedClaim
 from contracts.errors import BadRequest
 from contracts.events import ClaimDraft, Event, Kind, Stance, ValidDraft
 from contracts.limits import EXTRACTED_CLAIMS_MAX
@@ -17,6 +17,7 @@ from projection._spelling import Places, spelt
 from projection._structured import structured
 
 _READ_KINDS: Final = frozenset({Kind.TURN, Kind.OBSERVATION, Kind.ACTION, Kind.CLAIM})
+_REPORTS: Final = frozenset({Kind.OBSERVATION, Kind.ACTION})
 
 
 class RuleProjector:
@@ -42,7 +43,11 @@ class RuleProjector:
         claims = structured(draft)
         if claims or draft.text is None or draft.kind not in _READ_KINDS or draft.actor.class_ == ASSISTANT:
             return claims
-        speaker = Speaker(actor_id=draft.actor.id, observed=event.observed)
+        speaker = Speaker(
+            actor_id=draft.actor.id,
+            observed=event.observed,
+            reports=draft.actor.class_ == SENSOR and draft.kind in _REPORTS,
+        )
         return self._read(draft.text, speaker, occurrence_id=draft.occurrence_id)
 
     def _read(self, text: str, speaker: Speaker, *, occurrence_id: str | None) -> list[ProjectedClaim]:

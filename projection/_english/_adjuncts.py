@@ -45,7 +45,7 @@ _PREPOSITIONS: Final = word_set(
 )
 _PHRASE_WORDS_MAX: Final = 7
 # Of part of the time or of a part of the world's possibilities only: then the state is not simply so.
-_PARTIAL: Final = word_set(
+PARTIAL: Final = word_set(
     "week weeks weekend weekends weekday weekdays summer summers winter winters spring autumn fall "
     "season month "
     "months year years day days hour hours minute minutes night nights moment while time times bit free "
@@ -183,7 +183,7 @@ def _prepositional(clause: Clause, start: int, observed: Term | None) -> int:
     index = start + 1
     while index < len(clause) and index - start <= _PHRASE_WORDS_MAX:
         low = clause.low(index)
-        if low in _PARTIAL or low in FINITE or low in {"i", "he", "she", "they", "we", "you", "it", "if"}:
+        if low in PARTIAL or low in FINITE or low in {"i", "he", "she", "they", "we", "you", "it", "if"}:
             return 0
         if index > start + 1 and (low in _PREPOSITIONS or low in _SUBORDINATORS or low == ","):
             break

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from contracts.times import Term
+from projection._english._adjuncts import PARTIAL, read_adjuncts
 from projection._english._clauses import Clause
 from projection._english._objects import Item
 from projection._english._subjects import read_name
 from projection._english._words import FINITE, GROUPS, ROOMS_AND_FURNITURE, VAGUE, word_set
+from projection._language import Speaker
 
 _VERBS: Final = word_set("put moved placed left carried returned")
 # Without a subject, as a log tells it. "Put the mug …" alone may be a request.
@@ -28,6 +31,16 @@ _LEFT_BEHIND: Final = GROUPS | word_set(
     "conference concert park village bus train plane road path stage place early late"
 )
 
+_NO_NOUN: Final = _TO | _FROM | _PARTICLES | word_set("and with then of for by near next the a an that which")
+# Sides, times, states and ways: "to the left", "in the evening", "in the standby mode", "upright".
+_NO_PLACE: Final = PARTIAL | word_set(
+    "left right front back top bottom side middle center centre end start beginning edge north south east "
+    "west other first second last next morning afternoon evening noon midday midnight today tonight "
+    "yesterday tomorrow meantime moment dark rain cold way direction mode state status condition position "
+    "order process standby case list schedule agenda plan record level limit maximum minimum rescue ready "
+    "test same upright sideways flat face upside apart aside ahead over around anyway"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
@@ -38,7 +51,7 @@ class Placement:
     end: int
 
 
-def read_placement(clause: Clause, start: int, handled: str | None) -> Placement | None:
+def read_placement(clause: Clause, start: int, handled: str | None, speaker: Speaker) -> Placement | None:
     """Read a placement at token `start`, or None; `handled` is what "it" means if nothing else is named."""
     index = _after_agent(clause, start)
     taken = _taken(clause, index)
@@ -53,7 +66,8 @@ def read_placement(clause: Clause, start: int, handled: str | None) -> Placement
             index += 1
     verb = clause.low(index)
     # "Picked up the mug and put it …" tells, where "Put it …" may ask.
-    if verb not in _VERBS or (index == start and verb not in _WITHOUT_SUBJECT and not follows):
+    tells = follows or verb in _WITHOUT_SUBJECT or speaker.reports
+    if verb not in _VERBS or (index == start and not tells):
         return None
     moved = _moved(clause, index + 1, handled)
     if moved is None or (verb == "left" and moved[0].split()[-1] in _LEFT_BEHIND):
@@ -63,8 +77,25 @@ def read_placement(clause: Clause, start: int, handled: str | None) -> Placement
         return None
     place = _phrase(clause, end + 2, of_place=True)
     if place is None or clause.low(place[1] - 1) not in ROOMS_AND_FURNITURE:
+        place = read_place(clause, end + 2, speaker.observed) if speaker.reports else None
+    if place is None:
         return None
     return Placement(entity=entity, location=Item(start=place[0], end=place[1], text=None), end=place[1])
+
+
+def read_place(clause: Clause, start: int, observed: Term | None) -> tuple[int, int] | None:
+    """
+    Read a place that a sensor names, whatever it is called: the fewest words whose rest is understood.
+
+    None of what is no thing to put anything in or on ("moved the arm to the left", "in the evening").
+    """
+    for end in range(start + 1, min(start + _WORDS_MAX, len(clause)) + 1):
+        low = clause.low(end - 1)
+        if low in _NO_NOUN or low in FINITE or low in VAGUE or not low[0].isalnum():
+            return None
+        if read_adjuncts(clause, end, observed) is not None:
+            return None if low in _NO_PLACE or low.endswith("ly") else (start, end)
+    return None
 
 
 def read_handled(clause: Clause, start: int) -> str | None:

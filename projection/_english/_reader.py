@@ -69,7 +69,7 @@ class _Context:
 class EnglishReader:
     """English, by rules. Pure; see `docs/projection.md` for what is read and what is refused."""
 
-    name = "english-4"
+    name = "english-5"
 
     def read(self, text: str, speaker: Speaker) -> Sequence[Finding]:
         """Return what the text asserts or ends, in reading order; never raises."""

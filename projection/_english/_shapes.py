@@ -23,7 +23,7 @@ _LOSSES: Final = (("died",), ("passed", "away"), ("ran", "away"))
 
 def read_placed(scene: Scene) -> list[Finding]:
     """Read "I put the blue mug on the shelf": where a thing now is."""
-    read = read_placement(scene.clause, scene.start, scene.handled)
+    read = read_placement(scene.clause, scene.start, scene.handled, scene.speaker)
     if read is None:
         return []
     adjuncts = _adjuncts(scene, read.end, DateKind.POINT)

@@ -140,7 +140,9 @@ ROOMS_AND_FURNITURE: Final = word_set(
     "suitcase bin floor carpet rug mat door doormat fireplace car trunk boot van locker safe tray hook "
     "dryer washer machine stairs staircase landing entrance lobby warehouse lab laboratory dock "
     "charger station bay ledge crate toolbox jar bowl pocket coat handbag purse piano stool dresser "
-    "bucket trolley cart pallet aisle studio storeroom storage mailbox letterbox container case hangar"
+    "bucket trolley cart pallet aisle studio storeroom storage mailbox letterbox container case hangar "
+    "sideboard credenza hutch bureau chest ottoman footstool workbench worktable tabletop countertop "
+    "bookstand pedestal plinth conservatory veranda verandah larder scullery loft"
 )
 DEVICE_STATES: Final = word_set(
     "open closed shut locked unlocked on off running broken empty full charging charged clean dirty "

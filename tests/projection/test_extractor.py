@@ -12,7 +12,9 @@ from contracts.times import parse_term
 from projection._english import EnglishReader
 from projection._language import Speaker
 
-SPEAKER = Speaker(actor_id="me", observed=parse_term("2024-06-10T10:00:00+02:00", field="observed_at"))
+OBSERVED = parse_term("2024-06-10T10:00:00+02:00", field="observed_at")
+SPEAKER = Speaker(actor_id="me", observed=OBSERVED, reports=False)
+SENSOR = Speaker(actor_id="bot", observed=OBSERVED, reports=True)
 READER = EnglishReader()
 
 
@@ -324,3 +326,41 @@ def test_the_longest_hostile_text_takes_less_than_a_second(piece):
     READER.read(text, SPEAKER)
 
     assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "thing", "place"),
+    [
+        ("Picked up the green bowl and put it down on the sideboard.", "green bowl", "sideboard"),
+        ("Picked up the green bowl and put it down on the mantel.", "green bowl", "mantel"),
+        ("Put the vase on the sideboard.", "vase", "sideboard"),
+        ("Put the vase on the bedside stand yesterday.", "vase", "bedside stand"),
+        ("Moved the box from the hall to the orangery.", "box", "orangery"),
+        ("Picked up the keys and put them in the tallboy this morning.", "keys", "tallboy"),
+    ],
+)
+def test_a_sensor_tells_of_any_place_where_it_put_a_thing(text, thing, place):
+    found = READER.read(text, SENSOR)
+    assert [(one.entity, one.relation, one.value) for one in found] == [(thing, "located_in", place)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Moved the arm to the left.",
+        "Left the charger in the evening.",
+        "Put the system in the standby mode.",
+        "Put the vase on the mantel carefully.",
+        "Put the vase on the mantel upright.",
+        "Put the vase on the mantel of the neighbour.",
+        "Will put the vase on the mantel.",
+    ],
+)
+def test_what_is_no_place_of_a_thing_is_none_of_a_sensor_either(text):
+    assert READER.read(text, SENSOR) == []
+
+
+def test_what_a_person_puts_somewhere_has_a_known_place_and_a_subject():
+    assert read("Put the vase on the sideboard.") == []
+    assert read("I put the blame on the mantel.") == []
+    assert read("I put the vase on the sideboard.") == [("vase", "located_in", "sideboard", "assert")]

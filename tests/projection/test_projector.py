@@ -130,6 +130,17 @@ def test_a_reading_by_a_sensor_is_read_like_a_turn():
     )  # fmt: skip
 
 
+def test_where_a_sensor_put_a_thing_is_read_whatever_the_place_is_called():
+    def put(kind, class_):
+        return project(kind=kind, actor={"id": "Robbie", "class": class_}, text="Put the vase on the mantel.")
+
+    for kind in ("action", "observation"):
+        (claim,) = put(kind, "sensor")
+        assert (claim.draft.entity, claim.draft.value) == ("vase", "mantel")
+    # A turn may ask for it.
+    assert put("turn", "sensor") == put("action", "user") == []
+
+
 def test_words_of_a_correction_without_structure_are_not_taken_for_a_plain_claim():
     assert project(kind="correction", text="I live in Graz.") == []
 
