@@ -24,6 +24,23 @@ from projection._stream import GROUP, STREAM
 
 MASTER_KEY = bytes(range(32))
 PLACES = ("Lyon", "Graz", "Oslo", "Turin")
+COMPARED = (
+    (
+        "SELECT position, ordinal, commit, event_id, entity, relation, stance, body FROM claim "
+        "WHERE epoch = :epoch ORDER BY 1, 2"
+    ),
+    (
+        "SELECT r.entity, r.relation, c.position, c.ordinal FROM reach r JOIN claim c USING (claim_id) "
+        "WHERE r.epoch = :epoch ORDER BY 1, 2, 3, 4"
+    ),
+    (
+        "SELECT l.entity, l.relation, l.part, c.valid::text, c.known::text, c.state, "
+        "ARRAY(SELECT ROW(k.position, k.ordinal)::text FROM unnest(c.claims) WITH ORDINALITY n(id, place) "
+        "JOIN claim k ON k.claim_id = n.id ORDER BY n.place) "
+        "FROM line l JOIN cell c USING (line) WHERE l.epoch = :epoch ORDER BY 1, 2, 3, 4, 5"
+    ),
+)
+"""What two epochs of one log share: a claim's id and the seals are each epoch's own, so it goes by places."""
 PATIENCE_SECONDS = 120
 """For what must come about, on a machine that has other things to do."""
 
@@ -126,6 +143,12 @@ class Plane:
     async def digest(self, tenant, *, epoch=1):
         async with self.db.snapshot(tenant) as conn:
             return await ledger_digest(conn, epoch)
+
+    async def folded_rows(self, tenant, *, epoch):
+        """Return the claims of an epoch, what they reach, and each cell with the commits that knew it."""
+        async with self.db.snapshot(tenant) as conn:
+            bound = {"epoch": epoch}
+            return [[tuple(row) for row in await conn.execute(sa.text(part), bound)] for part in COMPARED]
 
     async def quiet_digest(self, tenant, *, epoch=1):
         """Stop, fold the same log anew into the epoch that serves, undisturbed, and return its digest."""

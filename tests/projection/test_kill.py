@@ -9,9 +9,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from contracts.grants import LOCAL_GRANT
 from ledger import log
+from ledger.log import EpochState
+from ledger.write import begin_epoch
+from projection import RuleProjector
 from projection._stream import STREAM
-from tests.projection.conftest import until
+from tests.projection.conftest import PLACES, until
 
 SCRIPT = Path(__file__).with_name("plane_process.py")
 ROOT = Path(__file__).parent.parent.parent
@@ -22,11 +26,11 @@ def spawn(database, redis_url, tmp_path):
     """Start worker processes, and see to it that none is left."""
     started = []
 
-    def start(consumer, *, lease_seconds=0, frozen_after=-1):
+    def start(consumer, *, lease_seconds=0, frozen_after=-1, before=""):
         with (tmp_path / f"{consumer}.log").open("ab") as log_file:
             process = subprocess.Popen(
                 [sys.executable, str(SCRIPT), database.plane, database.relay, redis_url, consumer,
-                 str(lease_seconds), str(frozen_after)],
+                 str(lease_seconds), str(frozen_after), before],
                 cwd=ROOT, stdout=log_file, stderr=log_file,
             )  # fmt: skip
         started.append(process)
@@ -149,6 +153,43 @@ async def test_a_worker_that_is_frozen_in_its_fold_is_cut_off_and_writes_nothing
     await plane.say("acme", "I moved to Graz.")
     await plane.folded("acme")
     assert await plane.digest("acme") == await plane.quiet_digest("acme")
+
+
+async def test_folds_that_kill_9_cut_off_in_their_middle_leave_what_a_rebuild_makes(plane, spawn):
+    async def say(turn):
+        place, other = PLACES[turn % 4], PLACES[(turn + 1) % 4]
+        texts = [f"I live in {place}.", "I like tea.", f"I moved to {other}.", f"I like {place}."]
+        await plane.say_together("acme", texts, number=10 * turn)
+
+    # While it reads events, before it writes what they come to, and before the COMMIT.
+    middles = [(6, ""), (5, "write_folded"), (5, "forget_passed")]
+    await say(0)
+    for turn, (frozen_after, before) in enumerate(middles, start=1):
+        # Its first fold is what the one before it was killed in, whole; it stands still in its second.
+        worker = spawn("w", frozen_after=frozen_after, before=before)
+        await plane.folded("acme")
+        await say(turn)
+        await until(lambda worker=worker: is_stopped(worker))
+        worker.kill()
+        worker.wait(timeout=10)
+        assert await log.pending(plane.db), f"it was killed after its fold: {before}"
+    spawn("other")
+    await plane.folded("acme")
+
+    version = RuleProjector().version
+    begun = await begin_epoch(
+        plane.db, "acme", projector_version=version, stream="c", actor_id="op", grant=LOCAL_GRANT
+    )
+    await plane.folded("acme")
+
+    states = {epoch.number: epoch.state for epoch in await log.list_epochs(plane.db, "acme")}
+    assert states == {1: EpochState.RETIRED, begun.epoch: EpochState.SERVING}
+    # A cell has the commits between which it was known: what is equal is so at every cut.
+    rebuilt = await plane.folded_rows("acme", epoch=begun.epoch)
+    assert await plane.folded_rows("acme", epoch=1) == rebuilt
+    claims, _, cells = rebuilt
+    assert len({event_id for _, _, _, event_id, *_ in claims}) == 4 * (len(middles) + 1)
+    assert cells
 
 
 async def test_other_tenants_are_folded_while_one_is_held_by_a_frozen_worker(plane, spawn):
