@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -96,7 +97,8 @@ async def _emit_lines(settings: Settings, tenant: str, lines: Sequence[Line], *,
     try:
         async with with_plane(settings) as plane:
             await plane.make_tenant(tenant)
-            async for _, receipt in emit(lines, _append_to(plane, tenant)):
+            in_order = partial(plane.keeps_order, tenant)
+            async for _, receipt in emit(lines, _append_to(plane, tenant), keeps_order=in_order):
                 first, last, repeated = first or receipt.commit, receipt.commit, repeated + receipt.repeated
                 if as_json:
                     print_json(receipt)
@@ -169,7 +171,8 @@ async def _import(settings: Settings, batches: Sequence[Batch], *, tenant: str |
 async def _import_batch(plane: Plane, tenant: str, batch: Batch) -> ImportAnswer:
     await plane.make_tenant(tenant)
     lines = numbered(batch.drafts)
-    receipts: list[ReceiptAnswer] = [receipt async for _, receipt in emit(lines, _append_to(plane, tenant))]
+    told = emit(lines, _append_to(plane, tenant), keeps_order=partial(plane.keeps_order, tenant))
+    receipts: list[ReceiptAnswer] = [receipt async for _, receipt in told]
     commit = max((receipt.commit for receipt in receipts), default=0)
     standing = await plane.wait_folded(tenant, commit)
     return ImportAnswer(

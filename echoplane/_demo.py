@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -106,7 +107,8 @@ async def _bring_in(plane: Plane, tenant: str, name: str, say: Any) -> dict[str,
 
     recorded = {}
     commit = 0
-    async for line, receipt in emit(read_lines(_text(name).encode()), append):
+    lines = read_lines(_text(name).encode())
+    async for line, receipt in emit(lines, append, keeps_order=partial(plane.keeps_order, tenant)):
         recorded[f"{line.draft.stream}/{line.draft.source_event_id}"] = receipt.recorded_at
         commit = receipt.commit
     emitted = time.perf_counter()

@@ -2,13 +2,14 @@
 Emitting a file: every line is validated before the first is written, then each is its own commit.
 
 Lines travel several at a time and are committed in order. A line that names earlier events goes
-alone, so that nothing after it is written if it is refused.
+alone, so that nothing after it is written if it is refused; and so does one with values until it is
+known what they are held against, so that no other overtakes it meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,9 +73,18 @@ def numbered(drafts: Iterable[EventDraft]) -> list[Line]:
     return [Line(number=number, draft=draft) for number, draft in enumerate(drafts, start=1)]
 
 
-async def emit(lines: Sequence[Line], append: Append) -> AsyncIterator[tuple[Line, ReceiptAnswer]]:
+async def emit(
+    lines: Sequence[Line], append: Append, *, keeps_order: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[tuple[Line, ReceiptAnswer]]:
     """
     Commit each line, in order, and yield its receipt; lines that were committed beside a refused one too.
+
+    Within one window only a relation that somebody registers at that moment can change the order.
+
+    Args:
+        lines: What is said, in order.
+        append: Appends one.
+        keeps_order: Whether lines with values that are appended at once are committed in order.
 
     Raises:
         EchoplaneError: One was refused, or is not known to be written, the first of its window; the
@@ -82,7 +92,7 @@ async def emit(lines: Sequence[Line], append: Append) -> AsyncIterator[tuple[Lin
             `commit`. Emitting the same file again goes on from there.
     """
     written = commit = 0
-    for window in _windows(lines):
+    async for window in _windows(lines, keeps_order):
         tasks = [asyncio.create_task(append([line.draft])) for line in window]
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         failed: tuple[Line, BaseException] | None = None
@@ -110,12 +120,14 @@ def check_atomic(lines: Sequence[Line]) -> None:
         raise LimitExceeded(limit="events in one commit", allowed=limits.APPEND_EVENTS_MAX, given=len(lines))
 
 
-def _windows(lines: Sequence[Line]) -> Iterable[Sequence[Line]]:
+async def _windows(
+    lines: Sequence[Line], keeps_order: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[Sequence[Line]]:
     # The first goes alone: it brings in the tenant's keys, and from then on appends reach the log in
     # the order in which they are called.
     window: list[Line] = []
     for index, line in enumerate(lines):
-        if index == 0 or _names_others(line.draft):
+        if index == 0 or _names_others(line.draft) or (line.draft.claims and not await keeps_order()):
             if window:
                 yield window
             yield [line]

@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Final
 
@@ -135,7 +136,8 @@ async def tell(plane: Plane, history: History, *, set_name: str) -> Told:
 
     places: dict[str, int] = {}
     commit = 0
-    async for line, receipt in emit(numbered(draft for _, draft in drafts), append):
+    lines = numbered(draft for _, draft in drafts)
+    async for line, receipt in emit(lines, append, keeps_order=partial(plane.keeps_order, tenant)):
         places[receipt.event_ids[0]] = drafts[line.number - 1][0]
         commit = max(commit, receipt.commit)
     await ask_for(plane.settings, Role.WORKER)

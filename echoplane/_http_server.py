@@ -12,12 +12,12 @@ from asyncio import TimerHandle, Transport
 from collections.abc import Iterator
 from email.utils import formatdate
 from socket import socket
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import h11
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from contracts import limits
@@ -73,7 +73,10 @@ class Protocol(H11Protocol):
             # A head that has begun, and not ended: from its first byte on, however many come after.
             if self._saying is None:
                 self._saying = self.loop.call_later(limits.HEAD_SECONDS_MAX, self._end_head)
-        elif self.cycle is not None and not self.cycle.response_complete:
+            return
+        # Of bytes that are no HTTP there is none, whatever its type says.
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        if cycle is not None and not cycle.response_complete:
             self._unset("_saying")
 
     def on_response_complete(self) -> None:

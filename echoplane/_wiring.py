@@ -159,6 +159,10 @@ class Plane:
             link(appending, tenant, [receipt.commit])
         return present.receipt_answer(receipt)
 
+    async def keeps_order(self, tenant: str) -> bool:
+        """Return whether appends with values that are called at once are committed in that order."""
+        return await ledger_log.keeps_order(self.database, tenant)
+
     async def event(self, tenant: str, event_id: str) -> EventAnswer:
         return present.event_answer(tenant, await ledger_log.read_event(self.database, tenant, event_id))
 

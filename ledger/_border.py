@@ -32,6 +32,7 @@ from ledger._read import read_events_by_id
 from ledger._registrations import registration_in
 from ledger._relations import Contracts, contract_of, relation_seal
 from ledger._schemas import checks_of
+from ledger._tenants import tenant_keys
 from ledger._values import normal_form, takes
 
 _SERVING: Final = sa.text(
@@ -133,6 +134,22 @@ async def newest_contracts(db: Database, keys: TenantKeys) -> InForce:
     if found.settled:
         db.contracts[keys.tenant] = found
     return found
+
+
+async def keeps_order(db: Database, tenant: str) -> bool:
+    """
+    Return whether appends that hold values and are called at once reach the log in the order of the calls.
+
+    They do where each is held against the same contracts, known to this process, in one step. Otherwise one
+    that has to read them, or to check a document against a schema, comes after those that need not.
+
+    Raises:
+        NotFound: No such tenant.
+        IntegrityFault: A contract is not what was written.
+        Unavailable: The database is down or busy.
+    """
+    known: InForce = db.contracts.get(tenant) or await newest_contracts(db, await tenant_keys(db, tenant))
+    return known.settled and all(one.schema is None for one in known.contracts.registered.values())
 
 
 def holds_values(draft: EventDraft) -> bool:

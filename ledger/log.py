@@ -11,6 +11,7 @@ from __future__ import annotations
 from ledger._append import append, append_command
 from ledger._aside import aside
 from ledger._backfill import backfill, stating
+from ledger._border import keeps_order
 from ledger._claims import read_claims
 from ledger._commits import (
     Consistency,
@@ -158,6 +159,7 @@ __all__ = [
     "following",
     "half_deleted",
     "head",
+    "keeps_order",
     "last_erasure",
     "list_epochs",
     "list_tenants",

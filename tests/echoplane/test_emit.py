@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from contracts import limits
 from contracts.errors import BadRequest, IdempotencyConflict, LimitExceeded, Unavailable
+from contracts.grants import LOCAL_GRANT
+from contracts.relations import ValueType, default_contract
 from contracts.wire import ReceiptAnswer
 from echoplane._cli_options import report
 from echoplane._emit import WINDOW_LINES, check_atomic, emit, read_lines
+from ledger.write import fold, register_contract
+from projection import RuleProjector
 
 TURN = {"stream": "s", "kind": "turn", "actor": {"id": "Ann", "class": "user"}, "text": "Hello."}
 
@@ -46,6 +52,13 @@ class Log:
             raise IdempotencyConflict(idempotency_key="k")
         self.texts.append(draft.text)
         return receipt(len(self.texts))
+
+
+def told(lines, append):
+    async def keeps_order():
+        return True
+
+    return emit(lines, append, keeps_order=keeps_order)
 
 
 @pytest.mark.parametrize(
@@ -99,11 +112,38 @@ async def test_lines_are_committed_in_their_order():
     log = Log()
 
     receipts = [
-        got async for _, got in emit(read_lines(jsonl(*(TURN | {"text": t} for t in texts))), log.append)
+        got async for _, got in told(read_lines(jsonl(*(TURN | {"text": t} for t in texts))), log.append)
     ]
 
     assert log.texts == texts
     assert [got.commit for got in receipts] == list(range(1, len(texts) + 1))
+
+
+@pytest.mark.parametrize("is_folded", [True, False])
+@pytest.mark.parametrize("schema", [None, '{"type":"string"}'])
+async def test_lines_with_values_that_contracts_decide_on_are_committed_in_order_too(
+    plane, is_folded, schema
+):
+    await plane.make_tenant("home")
+    kind = ValueType.JSON if schema else ValueType.TEXT
+    likes = replace(default_contract("likes"), value_type=kind, schema=schema)
+    await register_contract(plane.database, "home", likes, stream="c", actor_id="op", grant=LOCAL_GRANT)
+    if is_folded:
+        await fold(plane.database, "home", RuleProjector(), events_max=100)
+    tea = {"claims": [{"entity": "Ann", "relation": "likes", "value": "tea"}]}
+    # As in a process that has just begun, which knows no contracts.
+    plane.database.contracts.clear()
+    rows = [
+        TURN | {"source_event_id": f"e{number}"} | (tea if number % 3 == 0 else {}) for number in range(1, 25)
+    ]
+
+    async def append(drafts):
+        return await plane.append("home", drafts, grant=LOCAL_GRANT, expected_version=None)
+
+    emitted = emit(read_lines(jsonl(*rows)), append, keeps_order=partial(plane.keeps_order, "home"))
+    commits = [got.commit async for _, got in emitted]
+
+    assert commits == sorted(commits)
 
 
 async def test_lines_committed_beside_a_refused_one_have_their_receipts_and_are_counted():
@@ -111,7 +151,7 @@ async def test_lines_committed_beside_a_refused_one_have_their_receipts_and_are_
     log, receipts = Log(refused={"two"}), []
 
     async def emit_all():
-        async for line, _ in emit(lines, log.append):
+        async for line, _ in told(lines, log.append):
             receipts.append(line.number)
 
     with pytest.raises(IdempotencyConflict) as refused:
@@ -133,7 +173,7 @@ async def test_a_file_that_was_cut_off_says_what_was_acknowledged_and_how_to_go_
         return await log.append(drafts)
 
     with pytest.raises(Unavailable) as cut_off:
-        [got async for got in emit(lines, append)]
+        [got async for got in told(lines, append)]
     report(cut_off.value, as_json=False)
 
     acknowledged = WINDOW_LINES + 1
@@ -155,7 +195,7 @@ async def test_nothing_after_a_refused_line_that_names_others_is_written():
     log = Log(refused=("b",))
 
     with pytest.raises(IdempotencyConflict) as caught:
-        [got async for got in emit(read_lines(jsonl(*rows)), log.append)]
+        [got async for got in told(read_lines(jsonl(*rows)), log.append)]
 
     assert log.texts == ["a"]
     assert caught.value.details() == {"idempotency_key": "k", "line": 2, "written": 1, "commit": 1}
