@@ -343,6 +343,27 @@ async def test_the_end_lets_an_append_end(plane, home, monkeypatch):
     assert (await plane.event("home", body["event_ids"][0])).event is not None
 
 
+async def test_the_end_lets_a_read_end_within_its_second(plane, home, monkeypatch):
+    monkeypatch.setattr(_http_attending, "READ_STOP_SECONDS", 600)
+    begun, may_go_on, diff = asyncio.Event(), asyncio.Event(), _http_reads.diff
+
+    async def held(*of, **more):
+        begun.set()
+        await may_go_on.wait()
+        return await diff(*of, **more)
+
+    monkeypatch.setattr(_http_reads, "diff", held)
+    app = make_app(plane)
+    async with served(app, plane.local_token, app.state.streams) as door:
+        reader, _ = await door.say(door.head("GET /v1/home/diff"))
+        await begun.wait()
+        door.stop.set()
+        await asyncio.sleep(0.05)
+        may_go_on.set()
+
+        assert (await answer_of(reader))[0] == 200
+
+
 async def test_the_end_waits_for_a_read_no_longer_than_its_second(plane, home, lasting, monkeypatch):
     monkeypatch.setattr(_http_server, "STOP_SECONDS", 600)
     monkeypatch.setattr(_http_attending, "READ_STOP_SECONDS", 0.05)

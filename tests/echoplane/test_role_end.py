@@ -1,11 +1,15 @@
-"""How a role ends: nothing that it is at in a thread is waited for."""
+"""How a role ends: nothing in its threads is waited for, nor is discovery past its own bound."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import threading
 
-from echoplane import _roles
+import pytest
+
+from echoplane import _keeper, _roles
 from echoplane._keeper import Post
 from echoplane._settings import read_settings
 from echoplane._state import Role
@@ -32,3 +36,28 @@ def test_the_end_of_a_role_waits_for_none_of_its_threads(monkeypatch, tmp_path):
     assert begun.wait(5)
     assert ended == []
     let_go.set()
+
+
+DEAF = 'trap "" TERM; echo ready; exec sleep 600'
+SLOW = 'trap "sleep 0.3; exit 0" TERM; echo ready; while :; do sleep 0.02; done'
+
+
+@pytest.mark.parametrize(
+    ("role", "does", "code"),
+    [(Role.DISCOVERY, DEAF, -signal.SIGKILL), (Role.WORKER, SLOW, 0), (Role.API, SLOW, 0)],
+)
+async def test_only_discovery_has_no_longer_than_its_own_bound_to_end(monkeypatch, role, does, code):
+    monkeypatch.setattr(_keeper, "STOP_SECONDS", 600)
+    monkeypatch.setattr(_keeper, "DISCOVERY_STOP_SECONDS", 0.05)
+    child = await asyncio.create_subprocess_exec("sh", "-c", does, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert await child.stdout.readline() == b"ready\n"
+
+        async with asyncio.timeout(60):
+            await _keeper._end(child, role)
+
+        assert child.returncode == code
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
