@@ -20,7 +20,7 @@ from contracts.views import View
 from discovery import grounded, speaks_of_self, speaks_to_agent, spellings
 from ledger.log import TenantKeys, last_erasure
 from ledger.resolve import claimed_on, first_agents, first_users, relations_of_tenant
-from realize import may_ask_holders, placed_key, placing, read_holders, read_task
+from realize import may_ask_holders, placed_keys, placing, read_holders
 
 NOTHING_PROPOSED: Final = Proposal(
     plan=Plan(
@@ -133,7 +133,7 @@ class Record:
         read = grounded(
             question, view=view, proposal=proposal, claimed=claimed, user=self._user, agent=self._agent
         )
-        return read if any(key.named for key in read.keys) else _placed(question, read, claimed)
+        return _placed(question, read, claimed)
 
     def lacks_relations(self, question: Question, proposal: Proposal) -> bool:
         """Say whether the tenant's relations have to be read: it may name a value alone, and no key."""
@@ -174,13 +174,14 @@ class Record:
 
 
 def _placed(question: Question, read: Proposal, claimed: Mapping[str, frozenset[str]]) -> Proposal:
-    """Return a proposal with the key on which it is asked where a thing was, if all of that is understood."""
-    pair = placed_key(question, read.plan, claimed)
-    if pair is None:
+    """Return a proposal with the keys on which it is asked where a thing is, if all of that is understood."""
+    named = {(key.entity, key.relation) for key in read.keys if key.named}
+    pairs = placed_keys(question, read.plan, claimed)
+    if named == set(pairs) or not named.issubset(pairs):
         return read
-    plan = replace(read.plan, relations=(pair[1],))
-    if read_task(question, plan, [pair]) is None:
-        return read
-    key = KeyProposal(entity=pair[0], relation=pair[1], score_ppm=_NAMED_PPM, named=True)
-    others = [one for one in read.keys if (one.entity, one.relation) != pair]
-    return replace(read, plan=plan, keys=(key, *others))
+    # Of several ways in which the record says where it is, none is chosen.
+    relations = (pairs[0][1],) if len(pairs) == 1 else ()
+    plan = replace(read.plan, relations=relations)
+    others = [one for one in read.keys if (one.entity, one.relation) not in pairs]
+    keys = [KeyProposal(entity=own[0], relation=own[1], score_ppm=_NAMED_PPM, named=True) for own in pairs]
+    return replace(read, plan=plan, keys=(*keys, *others))

@@ -7,7 +7,7 @@ understood. A reader gets the context and the question and nothing else, and how
 Does not promise: an answer.
 """
 
-from realize._being import placed_key
+from realize._being import placed_keys
 from realize._derive import claims_of, derive
 from realize._found import Derivation, Derived, Found, Withheld
 from realize._holders import Holders, is_mutual, may_ask_holders, placing, read_holders
@@ -40,7 +40,7 @@ __all__ = [
     "is_mutual",
     "may_ask_holders",
     "named_pairs",
-    "placed_key",
+    "placed_keys",
     "placing",
     "read_answer",
     "read_holders",

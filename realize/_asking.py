@@ -16,6 +16,16 @@ from realize._scope import cues_of, fold, words_in
 _ASKING: Final = frozenset({"what", "which", "who", "whom", "whose", "where", "when", "why", "how"})
 _AUXILIARIES: Final = frozenset({"do", "does", "did", "am", "is", "are", "was", "were", "has", "have", "had"})
 _PAST: Final = frozenset({"did", "was", "were", "had"})
+_PERFECT: Final = frozenset({"has", "have", "'ve"})
+PARTICIPLES: Final = frozenset(
+    {"bought", "built", "chosen", "driven", "eaten", "fed", "found", "given", "held", "hired", "kept"}
+    | {"known", "led", "lent", "made", "met", "paid", "read", "run", "seen", "sent", "shown", "sold"}
+    | {"spoken", "taught", "told", "understood", "won", "worn", "written"}
+)
+"""Participles that no ending tells, of what is done to somebody."""
+_OWN_PARTICIPLES: Final = frozenset({"been", "become", "come", "done", "felt", "gone", "had", "left", "lost"})
+_TELLING: Final = frozenset({"heard", "known", "learned", "mentioned", "recorded", "said", "told"})
+"""What I have told you is not about another time."""
 _FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "myself"})
 _SECOND_PERSON: Final = frozenset({"you", "your", "yourself"})
 _PEOPLE: Final = frozenset({"who", "whom", "people", "persons", "person"})
@@ -31,7 +41,8 @@ _MUTUAL: Final = frozenset({"married_to", "engaged_to", "dating"})
 _OF_PEOPLE: Final = _MUTUAL | {"works_at", "named", "likes", "dislikes", "visited"}
 _OF_PLACES: Final = frozenset({"lives_in", "works_at", "studies_at", "born_in", "located_in", "visited"})
 _PLACE_WORDS: Final = frozenset(
-    {"in", "at", "on", "to", "location", "place", "address", "home", "room", "position"}
+    {"in", "inside", "within", "at", "on", "to", "location", "place", "address", "home", "room", "position"}
+    | {"whereabouts"}
 )
 AGE: Final = "age"
 _BIRTHDAY: Final = "birthday"
@@ -72,7 +83,7 @@ def looks_back(question: str, *, entity: str, relation: str, cardinality: Cardin
         # What is told in the past tense and holds for ever.
         return False
     words = set(words_in(question)) - set(words_in(entity))
-    if words & _PAST:
+    if words & _PAST or _is_perfect(question, entity, words):
         return True
     cues, present = (
         cues_of(relation),
@@ -80,6 +91,18 @@ def looks_back(question: str, *, entity: str, relation: str, cardinality: Cardin
     )
     # "has lived": a past form of a cue that is not itself one, as "married" is.
     return any(word.endswith("ed") and fold(word) in cues and word not in present for word in words)
+
+
+def _is_perfect(question: str, entity: str, said: set[str]) -> bool:
+    """Say whether all that somebody "has had", by now, is asked for, and not what he "has" or "has got"."""
+    if said & _NOW:
+        return False
+    names = set(words_in(entity))
+    words = words_in(question)
+    start = next((place for place, word in enumerate(words) if word in _PERFECT and word not in names), None)
+    after = [] if start is None else [word for word in words[start + 1 :] if word not in names]
+    done = set(after) - _TELLING
+    return any(word.endswith("ed") or word in PARTICIPLES | _OWN_PARTICIPLES for word in done)
 
 
 def asks_for_some(question: str, *, of_all_time: bool) -> bool:

@@ -16,7 +16,7 @@ from contracts.lexicon import CARDINALITY_OF
 from contracts.proposals import Plan
 from contracts.relations import Cardinality
 from contracts.trails import Question
-from realize._being import HOW, places
+from realize._being import HOW, may_place, places
 from realize._phrases import way
 from realize._scope import cues_of, fold, words_in
 from realize._slots import slotted
@@ -85,10 +85,13 @@ class Holders:
     """
     Whose value is asked for: on which relations, which value, when; None is the view's own instant.
 
-    `counts` says that only their number is, `ever` that whoever had it at any time by then counts.
+    `beside` are relations by which something may be at the place that is asked about, and it cannot be told
+    whether it is there in the way that is asked. `counts` says that only the number is asked for, `ever` that
+    whoever had it at any time by then counts.
     """
 
     relations: tuple[str, ...]
+    beside: tuple[str, ...]
     words: str
     period: Bounds | None
     counts: bool
@@ -117,7 +120,9 @@ def placing(question: Question, plan: Plan, relations: Iterable[str]) -> tuple[s
     if found is None:
         return ()
     how = "in" if found["how"] == "what" else found["how"]
-    return tuple(relation for relation in sorted(relations) if places(relation, how))
+    return tuple(
+        relation for relation in sorted(relations) if places(relation, how) or may_place(relation, how)
+    )
 
 
 def read_holders(question: Question, plan: Plan) -> Holders | None:
@@ -136,12 +141,13 @@ def read_holders(question: Question, plan: Plan) -> Holders | None:
     if being is not None:
         how = "in" if being["how"] == "what" else being["how"]
         on = tuple(relation for relation in plan.relations if places(relation, how))
-        return _read(being, plan, on, is_past=_is_past(text, ""))
+        beside = tuple(relation for relation in plan.relations if may_place(relation, how))
+        return _read(being, plan, on, beside, is_past=_is_past(text, ""))
     found = [(relation, match) for relation in plan.relations for match in _matches(text, plan, relation)]
     if not found or len({(match["words"], match.groupdict().get("count")) for _, match in found}) != 1:
         return None
     is_past = any(_is_past(text, relation) for relation, _ in found)
-    return _read(found[0][1], plan, tuple(dict.fromkeys(own for own, _ in found)), is_past=is_past)
+    return _read(found[0][1], plan, tuple(dict.fromkeys(own for own, _ in found)), (), is_past=is_past)
 
 
 def is_mutual(relation: str) -> bool:
@@ -149,7 +155,9 @@ def is_mutual(relation: str) -> bool:
     return relation in _MUTUAL
 
 
-def _read(match: re.Match[str], plan: Plan, relations: tuple[str, ...], *, is_past: bool) -> Holders | None:
+def _read(
+    match: re.Match[str], plan: Plan, relations: tuple[str, ...], beside: tuple[str, ...], *, is_past: bool
+) -> Holders | None:
     ever = match.re in _EVER
     slot = None if ever else match["p"]
     period = None
@@ -158,10 +166,12 @@ def _read(match: re.Match[str], plan: Plan, relations: tuple[str, ...], *, is_pa
         if time.start is None or time.end is None:
             return None
         period = Bounds(start=time.start, end=time.end, wording=time.wording)
-    if not relations or (is_past and period is None and not ever):
+    if not (relations or beside) or (is_past and period is None and not ever):
         return None
     counts = match.groupdict().get("count") is not None
-    return Holders(relations=relations, words=match["words"], period=period, counts=counts, ever=ever)
+    return Holders(
+        relations=relations, beside=beside, words=match["words"], period=period, counts=counts, ever=ever
+    )
 
 
 def _being(text: str, plan: Plan) -> re.Match[str] | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from contracts.lexicon import CARDINALITY_OF
+from realize._asking import PARTICIPLES
 from realize._scope import cues_of, fold, words_in
 
 _BE: Final = frozenset({"am", "is", "are", "was", "were", "be", "been", "being"})
@@ -23,11 +24,6 @@ _SECOND_PERSON: Final = frozenset({"you", "yourself"})
 _ASKERS: Final = frozenset({"i", "we", "you"})
 _ASKED_FOR: Final = frozenset({"who", "whom", "what", "which"})
 _PREPOSITIONS: Final = frozenset({"at", "by", "for", "from", "in", "of", "on", "to", "with"})
-_PARTICIPLES: Final = frozenset(
-    {"bought", "built", "chosen", "driven", "eaten", "fed", "found", "given", "held", "hired", "kept"}
-    | {"known", "led", "lent", "made", "met", "paid", "read", "run", "seen", "sent", "shown", "sold"}
-    | {"spoken", "taught", "told", "understood", "won", "worn", "written"}
-)
 _ACTED: Final = frozenset({"has_pet", "owns", "likes", "dislikes", "speaks", "plays", "drives", "visited"})
 """Listed relations whose entity does something to its value; of the others a participle tells a state."""
 _MUTUAL: Final = frozenset({"married_to", "engaged_to", "dating"})
@@ -62,7 +58,7 @@ class _Sentence:
             return False
         words = self._words
         for place, word in enumerate(words):
-            if not self._is_cue(word) or not (word.endswith("ed") or word in _PARTICIPLES):
+            if not self._is_cue(word) or not (word.endswith("ed") or word in PARTICIPLES):
                 continue
             if (self._has_preposition and word in self._stated) or self._at(place + 1) in {"to", "with"}:
                 continue

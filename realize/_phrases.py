@@ -111,7 +111,7 @@ did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN> <N>
 did <WE> <BELIEVE> <ON>(?P<k>P\d) (?:that )?<FIGURE> <BEEN> <N> (?:in|for|on|during) (?P<p>P\d)
 did <WE> <BELIEVE> (?:that )?<FIGURE> <BEEN> <N> (?:in|for|on|during) (?P<p>P\d)
 (?:was|is) <FIGURE> <N> (?:in|for|on|during) (?P<p>P\d)
-(?:does|do|is|are|has|have) S0(?: <PREPOSITION>)? <WORDS>(?: now| today| currently)?
+(?:does|do|is|are) S0(?: <PREPOSITION>)? <WORDS>(?: now| today| currently)?
 (?:does|do|did|is|was|are|were) S0(?: <PREPOSITION>)? <WORDS> (?:in|on|during) (?P<p>P\d)
 """,
     "difference": r"""
@@ -242,6 +242,8 @@ who (?:does|do|did) <WE> have <FIGURE> from
     "held_ever": r"""
 (?:did|has|have|had|was|were|is) (?P<e>E\d) ever(?: been)? R<NAMED>(?: before| at any time)?
 (?:did|has|have|had|was|were) S0 ever(?: been)?<NAMED>
+(?:has|have) S0(?: been)?<NAMED>
+(?:has|have) (?P<e>E\d) been R<NAMED>
 (?:did|has|have|had|was|were) S0(?: been)?<NAMED> at any time
 """,
     "held_for": r"""

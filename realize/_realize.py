@@ -22,6 +22,7 @@ from contracts.trails import Question
 from contracts.values import with_unit
 from contracts.views import View
 from realize._asking import asks_for_some, asks_what_occurred, fits, looks_back
+from realize._being import says_where
 from realize._bound import at_least
 from realize._found import Derivation, Withheld
 from realize._inverse import turns_around
@@ -237,6 +238,9 @@ def _moves_off(question: Question, plan: Plan, key: KeyResolution, same: Sequenc
     others = [relation for relation in plan.relations if relation != key.relation]
     text, entity, relation = question.text, key.entity, key.relation
     left = left_over(text, entity=entity, relation=relation)
+    if says_where(relation):
+        # "Where is it located?" asks no more than "Where is it?".
+        left = tuple(word for word in left if word != "located")
     named = {word for name in same for word in words_in(name)} | ({"or"} if len(same) > 1 else set())
     return (
         shifts(text, entity=entity)
