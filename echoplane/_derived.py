@@ -76,8 +76,8 @@ async def _held(
     if is_named and any(map(is_mutual, holders.relations)):
         # "Who is married to Ann?" is answered from Ann's own key.
         return None, []
-    found, whole = await held_by(conn, keys, view, holders)
-    derivation = holding(holders, found, whole=whole, at=view.valid_at, known_at=view.known_at)
+    found, whole, erased = await held_by(conn, keys, view, holders)
+    derivation = holding(holders, found, whole=whole, erased=erased, at=view.valid_at, known_at=view.known_at)
     if is_named and not isinstance(derivation, Derived):
         return None, []
     return derivation, standing_of_holders(derivation, found)

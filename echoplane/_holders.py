@@ -12,7 +12,16 @@ from contracts.identity import SAME_AS
 from contracts.resolutions import KeyResolution, Missing, Resolved, ResolvedSet
 from contracts.views import View
 from ledger.log import TenantKeys
-from ledger.resolve import as_certain, erased_from, history, keys_of_relation, resolve_many, timeline
+from ledger.resolve import (
+    as_certain,
+    erased_beside,
+    erased_from,
+    history,
+    keys_of_relation,
+    relations_of_tenant,
+    resolve_many,
+    timeline,
+)
 from realize import HolderKey, Holders
 
 _INSTANT: Final = timedelta(microseconds=1)
@@ -20,21 +29,28 @@ _INSTANT: Final = timedelta(microseconds=1)
 
 async def held_by(
     conn: AsyncConnection, keys: TenantKeys, view: View, holders: Holders
-) -> tuple[list[HolderKey], bool]:
+) -> tuple[list[HolderKey], bool, bool]:
     """
-    Return the keys of the relations that are asked about, and whether these are all.
+    Return the keys of the relations that are asked about, whether these are all, and if others were erased.
 
-    Each has its answer at the view, if that is certain all through the time that is named.
+    Each has its answer at the view, if that is certain all through the time that is named. They are not all
+    either where the tenant has more relations than are read: on one of those it may be asked as well.
 
     Raises:
         IntegrityFault: Something that was read is not what was written.
     """
+    _, whole = await relations_of_tenant(conn, keys, view)
+    if not whole:
+        return [], False, False
     pairs: list[tuple[str, str]] = []
+    erased = False
     for relation in (*holders.relations, *holders.beside):
         own, whole = await keys_of_relation(conn, keys, view, relation)
         if not whole:
-            return [], False
+            return [], False, False
         pairs += own
+        entities = [entity for entity, _ in own]
+        erased = erased or await erased_beside(conn, keys, view, relation, entities)
     names = list(dict.fromkeys(entity for entity, _ in pairs))
     wanted = [*pairs, *((name, SAME_AS) for name in names)]
     resolved = dict(zip(wanted, await resolve_many(conn, keys, view, wanted), strict=True))
@@ -44,7 +60,7 @@ async def held_by(
     for pair in pairs:
         own_pieces = await _pieces(conn, keys, view, pair, holders)
         if own_pieces is None:
-            return [], False
+            return [], False, False
         pieces[pair] = own_pieces
     found = [
         HolderKey(
@@ -55,7 +71,7 @@ async def held_by(
         )
         for pair in pairs
     ]
-    return found, not await _is_one_with_others(conn, keys, view, found)
+    return found, not await _is_one_with_others(conn, keys, view, found), erased
 
 
 async def _pieces(
@@ -68,7 +84,8 @@ async def _pieces(
     period = holders.period
     if period is None:
         return ()
-    return (await timeline(conn, keys, view, *pair, valid_from=period.start, valid_to=period.end)).rectangles
+    within = await timeline(conn, keys, view, *pair, valid_from=period.start, valid_to=period.end)
+    return None if within.truncated else within.rectangles
 
 
 async def _is_one_with_others(

@@ -141,7 +141,7 @@ class Record:
 
     async def read_relations(self, conn: AsyncConnection, keys: TenantKeys, view: View) -> None:
         """Look up which relations the tenant has."""
-        self._relations = await relations_of_tenant(conn, keys, view)
+        self._relations, _ = await relations_of_tenant(conn, keys, view)
 
     def of_a_value(self, question: Question, *, view: View, proposal: Proposal) -> Proposal:
         """Return a proposal with the plan of a question for all that have a value, if it is one."""

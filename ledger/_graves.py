@@ -45,6 +45,13 @@ _ON_KEYS: Final = sa.text(
 )
 _OF_EVENTS: Final = sa.text(_STONES + "t.event_id = ANY(CAST(:event_ids AS text[]))")
 _OF_RELATION: Final = sa.text(_STONES + "t.relation = :relation")
+_ARE_BESIDE: Final = sa.text(
+    "SELECT EXISTS (SELECT FROM tombstone t WHERE t.tenant = :tenant AND t.commit <= :cut "
+    "AND t.relation = :relation AND t.entity <> ALL (CAST(:entities AS text[]))) "
+    "OR EXISTS (SELECT FROM tombstone_reach r JOIN tombstone t USING (tenant, position, ordinal) "
+    "WHERE r.tenant = :tenant AND r.epoch = :epoch AND t.commit <= :cut "
+    "AND r.relation = :relation AND r.entity <> ALL (CAST(:entities AS text[])))"
+)
 _KEYS_ABOUT: Final = sa.text(
     "SELECT DISTINCT t.entity, t.relation FROM tombstone t WHERE t.tenant = :tenant "
     "AND t.entity = ANY(CAST(:entities AS text[]))"
@@ -174,6 +181,12 @@ class Graves:
     async def of_events(self, event_ids: Iterable[str]) -> list[Claim]:
         """Return the tombstones of these events."""
         return await self._stones(_OF_EVENTS, event_ids=sorted(set(event_ids)))
+
+    async def are_beside(self, relation: str, entities: Iterable[str]) -> bool:
+        """Return whether any is on a key of a relation, or bears on one, whose entity is none of these."""
+        own = sorted(map(self._veil, set(entities)))
+        bound = self._bound(relation=self._veil(relation), entities=own)
+        return bool(await self._conn.scalar(_ARE_BESIDE, bound))
 
     async def of_identity(self) -> list[Claim]:
         """Return the tombstones about who is one with whom."""

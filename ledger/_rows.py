@@ -15,6 +15,7 @@ from contracts.claims import Claim
 from ledger._arrays import Binaries, binaries, binaries_text, digests, instants, numbers, texts, truths
 from ledger._cells import cell_seals
 from ledger._claims import ACTING, NO_KEY, bodies_of, sealed_messages, state_start, unsure_between
+from ledger._intervals import FOREVER
 from ledger._keys import TenantKeys
 from ledger._lines import Cell, Line
 from ledger._tails import Tail
@@ -130,7 +131,8 @@ class Rows:
 
     async def lines(self, lines: Sequence[Line]) -> None:
         """Write what became of the lines: new ones, tails, closed cells, and new cells."""
-        new = [line for line in lines if line.line_id is None]
+        # Numbered as they came to be, however many commits one fold takes.
+        new = sorted((line for line in lines if line.line_id is None), key=_began)
         moved = [line for line in lines if line.line_id is not None and line.tail != line.stored_tail]
         if new:
             by_name = {(line.entity, line.relation, line.part): line for line in new}
@@ -187,6 +189,12 @@ class Rows:
 
     async def _execute(self, statement: sa.TextClause, **values: str | int | bytes) -> sa.CursorResult[Any]:
         return await self.conn.execute(statement, {"tenant": self.keys.tenant, **values})
+
+
+def _began(line: Line) -> tuple[int, str, str, str]:
+    """Return the commit in which a new line came to be, for which it has a cell, and its name."""
+    first = min((cell.known_from for cell in (*line.passed, *line.cells.values())), default=FOREVER)
+    return first, line.entity, line.relation, line.part
 
 
 def _stored(tail: Tail | None) -> bytes | None:

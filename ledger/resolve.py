@@ -28,7 +28,7 @@ from ledger._deciding import answers, decide
 from ledger._found import found_on
 from ledger._ground import ground_of
 from ledger._history import EVERYTHING, History, Window, history, known_commits, timeline
-from ledger._holders import keys_of_relation, relations_of_tenant
+from ledger._holders import erased_beside, keys_of_relation, relations_of_tenant
 from ledger._identity_answers import identity_answer
 from ledger._keys import TenantKeys
 from ledger._names import claimed_on, first_agents, first_users
@@ -58,6 +58,7 @@ __all__ = [
     "as_certain",
     "claimed_on",
     "diff",
+    "erased_beside",
     "erased_from",
     "first_agents",
     "first_users",

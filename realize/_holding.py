@@ -41,7 +41,13 @@ class HolderKey:
 
 
 def holding(
-    holders: Holders, keys: Sequence[HolderKey], *, whole: bool, at: ValidAt, known_at: KnownAt
+    holders: Holders,
+    keys: Sequence[HolderKey],
+    *,
+    whole: bool,
+    erased: bool,
+    at: ValidAt,
+    known_at: KnownAt,
 ) -> Derivation:
     """
     Derive who has a value, or how many do.
@@ -50,6 +56,7 @@ def holding(
         holders: What is asked.
         keys: Every key of its relations, in the order in which they were first told.
         whole: That none is left out.
+        erased: That there were others, of which nothing is left: what was said of them was erased.
         at: The valid time of the view, which must be one that the question names, if it names any.
         known_at: The known time of the view: of what comes after it nothing can be said.
     """
@@ -59,6 +66,8 @@ def holding(
             raise unclear("time_or_scope_not_resolved")
         if not whole:
             raise unclear("not_all_listed")
+        if erased:
+            raise missing("erased")
         words = holders.words.split()
         each = (
             (key, _ever(key, words, at) if holders.ever else _claims(key, words, holders)) for key in keys

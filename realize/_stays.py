@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import combinations
 from typing import Any, Final
 
 from contracts.claims import Claim
@@ -48,6 +49,9 @@ def held_total(task: Task, found: Sequence[Found]) -> Derivation:
     least = most = 0
     groups: list[tuple[Claim, ...]] = []
     stays = _named(one, task)
+    if any(_overlap(stay, other) for stay, other in combinations(stays, 2)):
+        # "French" and "french": of a key of many values two lines, and not more time than one.
+        raise unclear("several_times")
     for stay in stays:
         if task.past and _is_open(stay, at):
             # It holds still: how long it did is not over.
@@ -236,6 +240,12 @@ def _check_hidden(found: Found) -> None:
 
 def _is_open(stay: _Stay, at: datetime) -> bool:
     return stay.end is None or at < stay.end
+
+
+def _overlap(stay: _Stay, other: _Stay) -> bool:
+    begun = [one.start for one in (stay, other) if one.start is not None]
+    ended = [one.end for one in (stay, other) if one.end is not None]
+    return not begun or not ended or max(begun) < min(ended)
 
 
 # --- their ends ----------------------------------------------------------------------------------

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from contracts.erasures import ErasureRequest
 from contracts.grants import LOCAL_GRANT
 from contracts.limits import KEYS_MAX
+from contracts.times import ValidAt
 from contracts.trails import Question
 from contracts.views import Generation, ViewRequest
-from ledger import _holders
+from ledger import _history, _holders
 from ledger.erase import erase
 from projection import RuleProjector
 from tests.answers.nothing import NoCandidates
 
 CONFLICT = "peers of class user: a claim replaces only claims of its own source (supersession same_source)"
+_IN_2023 = ValidAt(datetime(2023, 9, 1, tzinfo=UTC))
 NOW = ViewRequest(valid_at=None, known_at=None, generation=None, min_commit=None)
 
 
@@ -216,3 +219,69 @@ async def test_who_ever_had_it_is_not_told_past_a_dispute(asked, remember):
     )  # fmt: skip
 
     assert await asked("Who has ever lived in Bergen?") == "history_disputed"
+
+
+@pytest.mark.parametrize("question", ["How many people live in Bergen?", "Who has ever lived in Bergen?"])
+async def test_who_is_erased_altogether_may_have_had_it(asked, remember, plane, question):
+    (ann,) = await remember("home", told("Ann", "lives_in", "Bergen", 1))
+    before = Generation(epoch=1, commit=ann.commit)
+    (ben,) = await remember("home", told("Ben", "lives_in", "Bergen", 2))
+    await remember("home", told("Eve", "speaks", "French", 3))
+    assert await asked(question) in (2, ["Ann", "Ben"])
+    request = ErasureRequest(subject=None, event_ids=ben.event_ids)
+    await erase(plane.database, "home", RuleProjector(), request, grant=LOCAL_GRANT)
+
+    assert await asked(question) == "erased"
+    # Neither of another relation, nor before he was told of.
+    assert await asked("Who speaks French?") == ["Eve"]
+    assert await asked(question, generation=before) in (1, ["Ann"])
+
+
+async def test_no_holder_is_left_out_because_there_are_more_relations_than_are_read(
+    asked, remember, monkeypatch
+):
+    drawer = [told("cup", "located_in", "drawer", 1), told("spoon", "stored_in", "drawer", 2)]
+    (first, _) = await remember("home", *drawer)
+    monkeypatch.setattr(_holders, "RELATIONS_READ_MAX", 1)
+
+    assert await asked("How many things are in the drawer?") == "not_all_listed"
+    then = Generation(epoch=1, commit=first.commit)
+    assert await asked("How many things are in the drawer?", generation=then) == 1
+
+
+async def test_a_relation_that_came_later_changes_nothing_of_an_older_answer(asked, remember, plane):
+    question = Question(text="What is in the drawer?", budget_tokens=2_048, disclose_conflicts=False)
+    await remember("home", told("cup", "located_in", "drawer", 1))
+    first = (await plane.path.ask("home", question, NOW, wait_ms=0)).trail.view
+    then = replace(
+        NOW,
+        generation=Generation(epoch=first.epoch, commit=first.cut),
+        valid_at=first.valid_at,
+        known_at=first.known_at,
+    )
+    before = await plane.path.ask("home", question, then, wait_ms=0)
+
+    await remember("home", told("spoon", "stored_in", "shelf", 2))
+
+    after = await plane.path.ask("home", question, then, wait_ms=0)
+    assert after.proposal.plan.relations == before.proposal.plan.relations == ("located_in",)
+    assert after.pack.context_hash == before.pack.context_hash
+
+
+async def test_what_is_read_of_a_key_in_part_is_not_taken_for_the_whole(asked, remember, monkeypatch):
+    def span(first, last):
+        return {"valid": {"from": f"2023-{first:02}-01T00:00:00Z", "to": f"2023-{last:02}-01T00:00:00Z"}}
+
+    await remember(
+        "home",
+        told("Ann", "speaks", "Dutch", 1, **span(1, 2)),
+        told("Ann", "speaks", "Dutch", 2, **span(3, 4)),
+        told("Ann", "speaks", "Dutch", 3, **span(5, 6)),
+        told("Ann", "speaks", "French", 4, **span(1, 6)),
+        told("Ben", "speaks", "French", 20, valid={"since": "2020-01-01T00:00:00Z"}),
+    )
+    assert await asked("Who spoke French in 2023?", valid_at=_IN_2023) == "changes_within"
+
+    monkeypatch.setattr(_history, "HISTORY_CELLS_MAX", 2)
+
+    assert await asked("Who spoke French in 2023?", valid_at=_IN_2023) == "not_all_listed"

@@ -182,3 +182,16 @@ def test_what_was_erased_what_occurred_and_what_is_more_than_one_reads_are_withh
     assert says("held_values", several) == f"withheld: {_stays.NOT_OF_KIND}"
     monkeypatch.setattr(_stays, "STRETCHES_MAX", 3)
     assert says("held_total", lived(*TWICE), words="oslo") == "withheld: not_all_listed"
+
+
+def test_one_stretch_that_two_lines_tell_is_not_counted_twice():
+    def line(value, start, end):
+        claims = (told(8 if value == "Lyon" else 9, value, on(start), end=on(end)),)
+        return piece(claims, on(start), on(end), part=value)
+
+    def total(*beside):
+        found = lived(more=[line("Lyon", 1, 11), line("lyon", *beside)], cardinality=Cardinality.MANY)
+        return says("held_total", found, **LYON)
+
+    assert [total(1, 11), total(10, 13), total(0, 2)] == ["withheld: several_times"] * 3
+    assert [total(11, 13), total(0, 1)] == [{"days": 12}, {"days": 11}]
