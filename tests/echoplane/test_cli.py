@@ -144,7 +144,7 @@ def test_what_was_emitted_is_resolved_asked_replayed_and_verified(run, emit):
     assert (resolved.outcome, resolved.value, resolved.view.cut) == ("resolved", "Ghent", 2)
     assert set(json.loads(out[0])) == {
         "outcome", "value", "disputed", "disputed_count", "reason", "conflict", "claims", "superseded",
-        "disputes", "unplaced", "truncated", "view",
+        "disputes", "undetermined", "unplaced", "truncated", "view",
     }  # fmt: skip
 
     _, out, _ = run("history", "Ann", "--tenant", "ann")

@@ -53,7 +53,7 @@ async def test_a_picture_in_the_pages_is_what_its_record_comes_to(plane, path):
 def history_of(*cells: HistoryCell, entity: str = "Ann") -> HistoryAnswer:
     return HistoryAnswer(
         entity=entity, relation=None, shape="rectangles", epoch=1, cut=9, truncated=False, cells=list(cells),
-        claims=[], unplaced=[],
+        claims=[], unplaced=[], withdrawn=[], withdrawn_whole=True,
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ OTHER_ROWS = [
     VALUES ('acme', :line, '[2023-01-01Z,)', '[1,)', 'value', '{}', '\\x01')""",
     """INSERT INTO claim
     VALUES ('acme', 1, '\\x01', 1, 0, 1, :event, 'ann', 'lives_in', 'assert', '\\x01', '\\x01')""",
-    "INSERT INTO reach VALUES ('acme', 1, 'ann', 'lives_in', '\\x01', 1, false)",
+    "INSERT INTO reach VALUES ('acme', 1, 'ann', 'lives_in', '\\x01', 1, false, false)",
     "INSERT INTO relation VALUES ('acme', 1, 'lives_in', 1, '\\x01', '\\x01')",
     "INSERT INTO dead_letter VALUES ('acme', 1, 1, 'e', 1, now(), now())",
     "INSERT INTO pinned_view VALUES ('acme', 'monday', now(), now(), 1, 0, now())",
