@@ -6,12 +6,15 @@ import dataclasses
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 
 from contracts import limits
 from contracts.resolutions import Missing, MissingReason
 from contracts.times import ValidAt, parse_instant
 from contracts.views import ViewRequest
 from ledger import _coarse, log
+from ledger._claims import micros
+from ledger._world import Reader
 from ledger.resolve import as_certain, pin, resolve, resolve_at
 from tests.ledger.erasing import claim, opened, said
 
@@ -117,6 +120,33 @@ async def test_however_many_are_said_later_the_coarse_one_is_found(ledger):
     await ledger.say(*(said(f"r{number}", one) for number, one in enumerate(between)))
 
     assert await certain(ledger, JUNE) == UNDETERMINED
+
+
+async def test_no_more_of_a_long_key_is_read_for_it_whatever_is_known_of_the_table(ledger):
+    for batch in range(2):
+        days = [f"20{21 + batch}-01-01T{number // 60:02d}:{number % 60:02d}:00Z" for number in range(600)]
+        told = [claim("ann", "home", f"inn {at}", valid={"since": at}) for at in days]
+        await ledger.say(*(said(f"i{batch}-{number}", one) for number, one in enumerate(told)))
+    await ledger.fold()
+    # Then all the rows are of one key, and none says how few have a coarse start.
+    async with ledger.owner.begin() as conn:
+        await conn.execute(sa.text("ANALYZE claim"))
+    # Rows and index entries, of this connection: what it did before may still be counted in.
+    read = sa.text(
+        "SELECT seq_tup_read + idx_tup_fetch + (SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid)) "
+        "FROM pg_index WHERE indrelid = relid) FROM pg_stat_xact_user_tables WHERE relname = 'claim'"
+    )
+    one_call = sa.text(
+        "SELECT count(*) FROM echoplane_read('acme', 1, 2, NULL, :at, now(), 'ann', 'home', 33)"
+    )
+    at = parse_instant(JUNE, field="at")
+    async with ledger.db.tenant("acme") as conn:
+        reader = Reader(conn=conn, keys=await log.tenant_keys(ledger.db, "acme", conn), epoch=1, cut=3)
+        before = await conn.scalar(read)
+        await reader.unsure_on([("ann", "home")], after=micros(at), before=micros(at) + 1, most=8)
+        assert await conn.scalar(read) == before
+        assert await conn.scalar(one_call, {"at": at}) > 2
+        assert await conn.scalar(read) < before + 200
 
 
 async def test_a_correction_that_names_no_key_is_found_however_many_act_on_it_later(ledger):

@@ -429,11 +429,14 @@ BEGIN
     p_epoch := epoch;
     v_nodes := echoplane_nodes(v_cut, v_folded);
     v_until := extract(epoch FROM v_at) * 1000000;
-    SELECT 'plain', EXISTS (
-        SELECT FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p_entity
+    -- The first of them by time: whether there is any would be looked for by walking through the table, where
+    -- nothing is known yet of how few there are.
+    SELECT 'plain', coalesce((
+        SELECT 1 FROM claim AS c WHERE c.tenant = p_tenant AND c.epoch = p_epoch AND c.entity = p_entity
             AND c.relation = p_relation AND c.unsure_to > v_until AND c.unsure_from <= v_until
             AND c.position <= v_last
-    )::integer, '', lower(c.valid), upper(c.valid), lower(c.known), upper(c.known), c.state, c.seal, c.claims
+        ORDER BY c.unsure_to LIMIT 1
+    ), 0), '', lower(c.valid), upper(c.valid), lower(c.known), upper(c.known), c.state, c.seal, c.claims
     INTO kind, key, part, valid_from, valid_to, known_from, known_to, state, seal, claims
     FROM (
         SELECT l.line FROM line AS l
