@@ -40,6 +40,8 @@ class Precision(StrEnum):
         return self in {Precision.YEAR, Precision.MONTH, Precision.DAY}
 
 
+MICROSECOND: Final = timedelta(microseconds=1)
+"""The shortest time that is told apart."""
 YEAR_MAX: Final = 9998
 """The last year that a term can name, in the source's own offset: what comes after it has an open end."""
 
@@ -53,7 +55,7 @@ _STEPS: Final = {
     Precision.MINUTE: timedelta(minutes=1),
     Precision.SECOND: timedelta(seconds=1),
     Precision.MILLISECOND: timedelta(milliseconds=1),
-    Precision.MICROSECOND: timedelta(microseconds=1),
+    Precision.MICROSECOND: MICROSECOND,
 }
 
 # As most clocks say it: written already as `format_instant` writes it, but for the name of its offset.

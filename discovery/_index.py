@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from contracts.claims import ASSISTANT, USER, Claim
 from contracts.events import ErasedEvent, Event
+from contracts.times import MICROSECOND
 from discovery._arrays import Column
 from discovery._cells import Codes
 from discovery._embedder import Vectors
@@ -29,7 +30,6 @@ EPOCHS_MAX: Final = 2
 """Claims are held for the epoch that serves and the one that is about to, or a stored question's."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class TenantIndex:
@@ -269,4 +269,4 @@ class TenantIndex:
 
 def instant_us(instant: datetime) -> int:
     """Return whole microseconds since 1970."""
-    return (instant - _EPOCH) // _MICROSECOND
+    return (instant - _EPOCH) // MICROSECOND

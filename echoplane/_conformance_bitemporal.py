@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from contracts.errors import BadRequest
 from contracts.events import EventDraft
 from contracts.relations import OTHERS, RelationContract, Supersession, default_contract
 from contracts.resolutions import Conflict, Missing, Resolved, ResolvedSet
-from contracts.times import format_instant
+from contracts.times import MICROSECOND, format_instant
 from contracts.views import View
 from echoplane._conformance_forms import (
     REFUSALS,
@@ -49,7 +49,6 @@ NOT_APPLICABLE: Final = frozenset({"update", "patch"})
 _SYSTEM: Final = "@system"
 _NO_START: Final = "-infinity"
 _LATEST: Final = "latest"
-_MICROSECOND: Final = timedelta(microseconds=1)
 _OP_FIELDS: Final = {
     "put": frozenset({"op", "key", "value", "valid_from", "valid_to"}),
     "delete": frozenset({"op", "key", "valid_from", "valid_to"}),
@@ -324,7 +323,7 @@ def _window(query: Fields) -> tuple[datetime | None, datetime | None]:
         raise BadRequest(field="mode", reason="is from_to or between")
     end = bound(need(query, "end"), field="end")
     if end is not None and mode == "between":
-        end += _MICROSECOND
+        end += MICROSECOND
     return bound(need(query, "start"), field="start"), end
 
 

@@ -25,7 +25,7 @@ from contracts.events import EventDraft
 from contracts.grants import LOCAL_GRANT
 from contracts.limits import FOLD_EVENTS_MAX
 from contracts.relations import RelationContract
-from contracts.times import KnownAt, ValidAt
+from contracts.times import MICROSECOND, KnownAt, ValidAt
 from contracts.views import Generation, View, ViewRequest
 from echoplane._embedded import DATABASE, DatabaseUrls, ensure_database, use_servers
 from echoplane._folders import DataFolder
@@ -42,7 +42,6 @@ from projection import RuleProjector
 
 FOLDER_PREFIX: Final = "echoplane-conformance-"
 _OWNER: Final = "owner.json"
-_MICROSECOND: Final = timedelta(microseconds=1)
 _BEFORE: Final = timedelta(days=1)
 """Contracts are registered this long before anything else is said."""
 
@@ -89,7 +88,7 @@ class CaseLedger:
     def known_time(self, reading: datetime, *, steps: int) -> datetime:
         """Return the known time of a commit of so many steps, if it is told at this reading."""
         newest = self.recorded_at[-1] if self.recorded_at else None
-        return reading if newest is None else max(reading, newest + steps * _MICROSECOND)
+        return reading if newest is None else max(reading, newest + steps * MICROSECOND)
 
     async def tell(self, steps: Sequence[Step], *, names: Sequence[Sequence[str]], reading: datetime) -> None:
         """
@@ -107,10 +106,10 @@ class CaseLedger:
             EchoplaneError: It was refused.
         """
         if self.recorded_at:
-            reading = max(reading, self.recorded_at[-1] + len(steps) * _MICROSECOND)
+            reading = max(reading, self.recorded_at[-1] + len(steps) * MICROSECOND)
         told: tuple[int, KnownAt] | None = None
         for number, (step, own) in enumerate(zip(steps, names, strict=True)):
-            self.clock.now = reading - (len(steps) - 1 - number) * _MICROSECOND
+            self.clock.now = reading - (len(steps) - 1 - number) * MICROSECOND
             told = await self._tell(step, own) or told
         if told is not None:
             self.commits.append(told[0])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -13,13 +12,11 @@ from contracts.histories import KeyHistory
 from contracts.identity import SAME_AS
 from contracts.relations import Cardinality
 from contracts.resolutions import KeyResolution, Missing, ResolvedSet
-from contracts.times import ValidAt
+from contracts.times import MICROSECOND, ValidAt
 from contracts.views import View
 from ledger.log import TenantKeys
 from ledger.resolve import EVERYTHING, Window, as_certain, erased_from, history, occurrences, resolve
 from realize import OCCURRED, THROUGH_TIME, Found, Subject, Task
-
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 def read_beside(task: Task, view: View) -> list[tuple[str, str]]:
@@ -47,7 +44,7 @@ async def found_for(
     found = []
     for subject in task.subjects:
         start = _start(subject, view)
-        end = start + _INSTANT if subject.period is None else subject.period.end
+        end = start + MICROSECOND if subject.period is None else subject.period.end
         if start == view.valid_at:
             resolution = resolved[subject.entity, subject.relation]
         else:
@@ -100,7 +97,7 @@ async def _happened(conn: AsyncConnection, keys: TenantKeys, view: View, subject
     """Return all that happened by the view, or within the time that is named as far as it has come."""
     period = subject.period
     start = None if period is None else period.start
-    end = (view.valid_at if period is None else min(period.end - _INSTANT, view.known_at)) + _INSTANT
+    end = (view.valid_at if period is None else min(period.end - MICROSECOND, view.known_at)) + MICROSECOND
     return await occurrences(conn, keys, view, subject.entity, subject.relation, start=start, end=end)
 
 

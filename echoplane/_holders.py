@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Final
-
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.histories import Rectangle
 from contracts.identity import SAME_AS
 from contracts.resolutions import KeyResolution, Missing, Resolved, ResolvedSet
+from contracts.times import MICROSECOND
 from contracts.views import View
 from ledger.log import TenantKeys
 from ledger.resolve import (
@@ -23,8 +21,6 @@ from ledger.resolve import (
     timeline,
 )
 from realize import HolderKey, Holders
-
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 async def held_by(
@@ -55,7 +51,7 @@ async def held_by(
     wanted = [*pairs, *((name, SAME_AS) for name in names)]
     resolved = dict(zip(wanted, await resolve_many(conn, keys, view, wanted), strict=True))
     period = holders.period
-    until = view.valid_at + _INSTANT if period is None else period.end
+    until = view.valid_at + MICROSECOND if period is None else period.end
     pieces: dict[tuple[str, str], tuple[Rectangle, ...]] = {}
     for pair in pairs:
         own_pieces = await _pieces(conn, keys, view, pair, holders)

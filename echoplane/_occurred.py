@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Final
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.proposals import Operation, Plan
 from contracts.relations import Cardinality
 from contracts.resolutions import KeyResolution
+from contracts.times import MICROSECOND
 from ledger.log import TenantKeys
 from ledger.resolve import as_certain, occurrences
 
 # Time is counted in microseconds: what covers the instant of the view has begun by then.
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 async def as_asked(
@@ -33,7 +31,7 @@ async def as_asked(
     """
     view = resolution.view
     if resolution.contract.cardinality != Cardinality.OCCURRENCE:
-        return await as_certain(conn, keys, resolution, until=view.valid_at + _INSTANT)
+        return await as_certain(conn, keys, resolution, until=view.valid_at + MICROSECOND)
     if plan.operation == Operation.CURRENT_STATE:
         return resolution
     found = await occurrences(
@@ -43,6 +41,6 @@ async def as_asked(
         resolution.entity,
         resolution.relation,
         start=None,
-        end=view.valid_at + _INSTANT,
+        end=view.valid_at + MICROSECOND,
     )
     return replace(resolution, resolution=found) if found.members or found.disputed else resolution

@@ -11,8 +11,6 @@ import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import Final
 
 import structlog
 
@@ -25,7 +23,7 @@ from contracts.models import LanguageModel
 from contracts.ports import Discovery, TokenCounter
 from contracts.proposals import KeyProposal, Proposal
 from contracts.resolutions import KeyResolution
-from contracts.times import KnownAt, ValidAt
+from contracts.times import MICROSECOND, KnownAt, ValidAt
 from contracts.trails import Question, Rebuilt, Trail
 from contracts.views import Generation, View, ViewRequest
 from discovery import check_proposal, propose_degraded
@@ -51,7 +49,6 @@ from realize import Derivation, Derived, Holders, Task, claims_of, read_answer, 
 log = structlog.get_logger()
 
 _TRIES_AFRESH = 2
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +279,7 @@ class Path:
             view = replace(view, valid_at=ValidAt(period.start))
         if isinstance(task, Holders) or task.known is None:
             return view
-        known_at = KnownAt(min(task.known.end - _INSTANT, view.known_at))
+        known_at = KnownAt(min(task.known.end - MICROSECOND, view.known_at))
         return await pin(
             self.database,
             tenant,

@@ -47,6 +47,11 @@ class Ahead:
         self._opened = None
         return opened[1] if opened[0] == place else []
 
+    def forget(self, keys: TenantKeys) -> None:
+        """Forget what was opened of a tenant."""
+        if self._opened is not None and self._opened[0].keys is keys:
+            self._opened = None
+
     @asynccontextmanager
     async def opening(self) -> AsyncIterator[Opening]:
         """Open events beside what is done here; at its end they are kept, if nothing went wrong."""

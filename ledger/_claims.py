@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.claims import DERIVED, Claim, Position, Source, Span, TargetRef, Validity, ValidityKind
 from contracts.errors import IntegrityFault
 from contracts.events import Stance
-from contracts.times import KnownAt
+from contracts.times import MICROSECOND, KnownAt
 from ledger import _tables
 
 UNSTATED: Final = Validity(kind=ValidityKind.SINCE, start=None, end=None, earliest=None, timeless=True)
@@ -41,7 +41,6 @@ _OF_EVENT: Final = 56
 """Of the 64 digits of a claim's id, those that are of its event."""
 _DECODE: Final = json.JSONDecoder().raw_decode
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class Digester(Protocol):
@@ -94,7 +93,7 @@ def canonical(value: object) -> bytes:
 @functools.lru_cache(maxsize=1_024)
 def micros(instant: datetime) -> int:
     """Return whole microseconds since 1970, exact for every year that a term can name."""
-    return (instant - _EPOCH) // _MICROSECOND
+    return (instant - _EPOCH) // MICROSECOND
 
 
 def instant_of(value: int) -> datetime:

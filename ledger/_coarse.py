@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, TypeAlias
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -29,7 +29,7 @@ from contracts.resolutions import (
     Resolved,
     ResolvedSet,
 )
-from contracts.times import ValidAt
+from contracts.times import MICROSECOND, ValidAt
 from ledger._answers import newest
 from ledger._claims import UNSTATED, micros
 from ledger._deciding import answers
@@ -44,7 +44,6 @@ STARTS_MAX: Final = 8
 """Coarse starts of other values after an instant that are looked at; more leave the answer in doubt."""
 UNSURE_MAX: Final = 256
 """Coarse states of a key that may hold at an instant and are read for it; of more, likewise."""
-_INSTANT: Final = timedelta(microseconds=1)
 _GONE: Final = frozenset({MissingReason.ENDED, MissingReason.WITHDRAWN})
 _Said: TypeAlias = tuple[str, ...]
 
@@ -106,7 +105,7 @@ async def doubt_of(
     might: list[Claim] = []
     starts = sorted(by_start)
     for start in starts[:STARTS_MAX]:
-        before, then = [await _at(reader, answer, at) for at in (start - _INSTANT, start)]
+        before, then = [await _at(reader, answer, at) for at in (start - MICROSECOND, start)]
         if _said(then) not in {_said(before), _said(answer.resolution)}:
             told += by_start[start]
             might += _begun(answer.resolution, then, by_start[start])

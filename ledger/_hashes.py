@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
+from contracts.times import MICROSECOND
 from ledger._keys import framed
 
 ZERO_HASH: Final = bytes(32)
@@ -18,7 +19,6 @@ ZERO_HASH: Final = bytes(32)
 
 _EVENT: Final = framed(b"echoplane/event/1")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def event_hash(header: bytes, ciphertext: bytes) -> bytes:
@@ -36,7 +36,7 @@ def commit_hash(
     event_hashes: Sequence[bytes],
 ) -> bytes:
     """Return the SHA-256 of one commit, over the one before it and all its events, in order."""
-    numbers = (commit, (recorded_at - _EPOCH) // _MICROSECOND, first_position, len(event_hashes))
+    numbers = (commit, (recorded_at - _EPOCH) // MICROSECOND, first_position, len(event_hashes))
     return hashlib.sha256(
         framed(b"echoplane/commit/1", previous, tenant.encode())
         + b"".join(number.to_bytes(8, "big", signed=True) for number in numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ from contracts.claims import Claim
 from contracts.errors import IntegrityFault
 from contracts.histories import Rectangle
 from contracts.limits import HISTORY_CELLS_MAX
-from contracts.times import KnownAt
+from contracts.times import MICROSECOND, KnownAt
 from contracts.views import View
 from ledger._aside import aside
 from ledger._cells import Cells, LineRow
@@ -36,7 +36,6 @@ _KNOWN: Final = sa.text(
     "SELECT coalesce(max(commit), 0) FROM commit WHERE tenant = :tenant "
     "AND recorded_at <= CAST(:known_at AS timestamptz)"
 )
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,7 @@ class Window:
     @classmethod
     def at(cls, instant: datetime) -> Self:
         """Return the window that is one instant of valid time: how what is known about it changed."""
-        return cls(valid_from=instant, valid_to=instant + _MICROSECOND, known_from=None, known_to=None)
+        return cls(valid_from=instant, valid_to=instant + MICROSECOND, known_from=None, known_to=None)
 
 
 EVERYTHING: Final = Window(valid_from=None, valid_to=None, known_from=None, known_to=None)
@@ -156,7 +155,7 @@ async def known_commits(
     The first is the newest commit that was recorded at or before `start`.
     """
     first = None if start is None else await _last_by(conn, keys, start)
-    last = None if end is None else await _last_by(conn, keys, end - _MICROSECOND)
+    last = None if end is None else await _last_by(conn, keys, end - MICROSECOND)
     return first, None if last is None else last + 1
 
 

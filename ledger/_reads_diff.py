@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from typing import Final, TypeAlias
@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from contracts.claims import Claim
 from contracts.errors import BadRequest
 from contracts.limits import DIFF_CHANGES_MAX, DIFF_COMMITS_MAX, HISTORY_CELLS_MAX
+from contracts.times import MICROSECOND
 from contracts.views import View
 from ledger._aside import aside
 from ledger._cells import Cells, LineRow
@@ -32,7 +33,6 @@ from ledger._world import Reader
 NOTHING: Final = "nothing"
 """The state where no claim ever covered."""
 _LINES_AT_ONCE: Final = 200
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,7 @@ class _Comparison:
         of_pairs = self.pairs.cells_of(line_ids)
         sides = []
         for view in (self.before, self.after):
-            at = (view.valid_at, view.valid_at + _MICROSECOND)
+            at = (view.valid_at, view.valid_at + MICROSECOND)
             known = (view.cut, view.cut + 1)
             held = await self.table.cells_within(stored, known=known, valid=at, limit=len(lines))
             sides.append({**held, **of_pairs})

@@ -102,8 +102,12 @@ async def tenant_exists(db: Database, tenant: str) -> bool:
 
 def forget_tenant(db: Database, tenant: str) -> None:
     """Forget the keys of a tenant, and with them whatever this process keeps of it."""
-    db.tenant_keys.pop(tenant, None)
+    keys = db.tenant_keys.pop(tenant, None)
     db.contracts.pop(tenant, None)
+    if keys is not None:
+        db.ahead.forget(keys)
+    for of in [of for of in db.left if of[0] == tenant]:
+        del db.left[of]
 
 
 async def list_tenants(db: Database) -> list[str]:

@@ -10,8 +10,7 @@ Does not promise: that an answer is true; it is what the ledger was told, with w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,6 +19,7 @@ from contracts.histories import Rectangle, Withdrawn
 from contracts.identity import IDENTITY
 from contracts.limits import WITHDRAWN_MAX
 from contracts.resolutions import Doubt, KeyResolution, ResolvedSet
+from contracts.times import MICROSECOND
 from contracts.views import View, ViewRequest
 from ledger._coarse import as_certain, doubt_of
 from ledger._contracts_read import registered_contracts, usual_contract
@@ -84,8 +84,6 @@ __all__ = [
     "withdrawn_on",
 ]
 
-_INSTANT: Final = timedelta(microseconds=1)
-
 
 async def resolve(
     conn: AsyncConnection, keys: TenantKeys, view: View, entity: str, relation: str
@@ -128,7 +126,7 @@ async def resolve_at(
         view = await pin(db, tenant, request, wait_ms=wait_ms)
     async with db.snapshot(tenant) as conn:
         answer = (await _decided(conn, keys, view, [(entity, relation)]))[entity, relation]
-        return answer, await doubt_of(conn, keys, answer, until=view.valid_at + _INSTANT)
+        return answer, await doubt_of(conn, keys, answer, until=view.valid_at + MICROSECOND)
 
 
 async def resolve_many(

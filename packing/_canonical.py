@@ -17,13 +17,12 @@ from typing import Final, TypeAlias
 
 import rfc8785
 
-from contracts.times import format_instant
+from contracts.times import MICROSECOND, format_instant
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 """A JSON value."""
 
 _INTEGER_MAX: Final = 2**53 - 1
-_MICROSECOND: Final = timedelta(microseconds=1)
 _ENCODE: Final = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False
 ).encode
@@ -91,7 +90,7 @@ def _plain_of_ours(value: object, odd: list[object]) -> Json:
         case datetime():
             return format_instant(value)
         case timedelta():
-            return _plain(value // _MICROSECOND, odd)
+            return _plain(value // MICROSECOND, odd)
         case _:
             pass
     if names := _names(type(value)):  # type: ignore[arg-type]  # a class is hashable

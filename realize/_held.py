@@ -7,22 +7,20 @@ time before, and none is said. A coarse time ("in 2023") gives the two ends of w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
 
 from contracts.claims import Claim, ValidityKind
 from contracts.histories import Rectangle
 from contracts.relations import Cardinality
 from contracts.resolutions import Resolved, ResolvedSet
-from contracts.times import format_instant
+from contracts.times import MICROSECOND, format_instant
 from realize._arithmetic import elapsed
 from realize._asking import AGE
 from realize._days import Days, days_of
 from realize._found import Derivation, Derived, Found, missing, number_in, says, standing_of, unclear
 from realize._task import Task
-
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 def held_since(task: Task, found: Sequence[Found]) -> Derivation:
@@ -41,7 +39,7 @@ def held_for(task: Task, found: Sequence[Found]) -> Derivation:
     earliest, latest, claims = _start(one, _named(task))
     at = one.resolution.view.valid_at
     # Up to `latest`, and not at it, unless it is exact.
-    last = max(earliest, latest - _INSTANT)
+    last = max(earliest, latest - MICROSECOND)
     value = _between(elapsed(last, at, unit=task.unit), elapsed(earliest, at, unit=task.unit))
     return Derived(value=value, groups=tuple((claim,) for claim in claims))
 
@@ -146,13 +144,40 @@ def _start(found: Found, words: Sequence[str]) -> tuple[datetime, datetime, list
         for claim in sorted(told.values(), key=lambda claim: claim.position)
         if (stated := stated_start(claim)) is not None and begin is not None and begin <= stated[1] <= at
     ]
-    if not any(start == begin for _, start, _ in spans):
-        raise unclear("start_not_told")
+    return *agreed(spans, begin, "start_not_told"), [claim for _, _, claim in spans]
+
+
+def agreed(
+    spans: Sequence[tuple[datetime, datetime, Claim]], edge: datetime | None, reason: str
+) -> tuple[datetime, datetime]:
+    """
+    Return the first and the last instant that all who tell of an edge leave to it.
+
+    Raises:
+        Cannot: For this reason, nobody tells of just this edge; or they do, and not alike.
+    """
+    if not any(latest == edge for _, latest, _ in spans):
+        raise unclear(reason)
     earliest, latest = max(span[0] for span in spans), min(span[1] for span in spans)
     if earliest > latest:
-        # Told twice, and not alike.
         raise unclear("several_times")
-    return earliest, latest, [claim for _, _, claim in spans]
+    return earliest, latest
+
+
+def check_states(states: Collection[str]) -> None:
+    """
+    Refuse to read anything off what is disputed, erased or not sure.
+
+    Raises:
+        Cannot: One of the states is.
+    """
+    if "conflict" in states:
+        raise unclear("history_disputed")
+    if "erased" in states:
+        raise missing("erased")
+    if "undetermined" in states:
+        # One that was told without a time may have been at any before.
+        raise unclear("time_or_scope_not_resolved")
 
 
 def stated_start(claim: Claim) -> tuple[datetime, datetime] | None:
@@ -197,7 +222,7 @@ def _days(found: Found) -> tuple[Days, tuple[Claim, ...]]:
 
 
 def _within(start: datetime, end: datetime) -> Days:
-    return Days(first=start.date(), last=(end - _INSTANT).date())
+    return Days(first=start.date(), last=(end - MICROSECOND).date())
 
 
 def _apart(one: Days, other: Days, *, unit: str | None) -> Any:  # noqa: ANN401 -- an answer is any JSON

@@ -17,14 +17,14 @@ from contracts.claims import SENSOR, Claim
 from contracts.errors import BadRequest
 from contracts.relations import Cardinality
 from contracts.resolutions import Resolved, ResolvedSet
-from contracts.times import format_instant, parse_term
+from contracts.times import MICROSECOND, format_instant, parse_term
 from contracts.values import with_unit
 from realize._found import Derivation, Derived, Found, missing, says, standing_of, unclear
+from realize._held import check_states
 from realize._scope import words_of
 from realize._stays import held_beside
 from realize._task import Task
 
-_INSTANT: Final = timedelta(microseconds=1)
 _COARSE: Final = timedelta(days=1)
 """A time of day is exact."""
 
@@ -83,7 +83,7 @@ def first_of_times(_: Task, found: Sequence[Found]) -> Derivation:
     (one,) = found
     standing_of(one)
     pieces = [piece for piece in one.history.rectangles if piece.known_to is None]
-    _check_states([piece.state for piece in pieces])
+    check_states([piece.state for piece in pieces])
     told = [(claim, claim.value) for piece in pieces if piece.state == "value" for claim in piece.claims]
     try:
         terms = [(parse_term(value, field="value"), value, claim) for claim, value in told]
@@ -124,7 +124,7 @@ def _happened_on(found: Found) -> list[_Happened]:
     if found.erased_from is not None:
         # An occurrence that was erased leaves no rectangle, and may have been the one that is asked for.
         raise missing("erased")
-    _check_states([piece.state for piece in found.history.rectangles if piece.known_to is None])
+    check_states([piece.state for piece in found.history.rectangles if piece.known_to is None])
     match found.resolution.resolution:
         case ResolvedSet(members=members, disputed=disputed) as several:
             if disputed or several.disputed_count:
@@ -159,18 +159,8 @@ def _is_as_heard(claim: Claim) -> bool:
     """
     validity = claim.validity
     heard = claim.recorded_at if claim.observed_at is None else min(claim.observed_at, claim.recorded_at)
-    is_instant = validity.start is not None and validity.end == validity.start + _INSTANT
+    is_instant = validity.start is not None and validity.end == validity.start + MICROSECOND
     return is_instant and validity.start == heard and claim.source.actor_class != SENSOR
-
-
-def _check_states(states: Sequence[str]) -> None:
-    if "conflict" in states:
-        raise unclear("history_disputed")
-    if "erased" in states:
-        raise missing("erased")
-    if "undetermined" in states:
-        # One that was told without a time may have been at any before.
-        raise unclear("time_or_scope_not_resolved")
 
 
 def _happened(member: Resolved) -> _Happened:

@@ -10,25 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import combinations
 from typing import Any, Final
 
 from contracts.claims import Claim
 from contracts.histories import Rectangle
 from contracts.relations import Cardinality
-from contracts.times import format_instant
+from contracts.times import MICROSECOND, format_instant
 from contracts.values import with_unit
 from realize._arithmetic import elapsed
 from realize._found import Derivation, Derived, Found, alike, may_mean, missing, says, unclear
-from realize._held import stated_start
+from realize._held import agreed, check_states, stated_start
 from realize._task import Task
 
 NOT_OF_KIND: Final = "not_one_valued"
 """Why nothing is derived where a question for all values is of a relation of many: they are a list."""
 STRETCHES_MAX: Final = 64
 """Stretches of one key that a value is worked out from."""
-_INSTANT: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +165,7 @@ def _all(found: Found, at: datetime) -> list[_Stay]:
     if found.erased_from is not None:
         raise missing("erased")
     pieces = list(_pieces(found, at))
-    _check_states(pieces)
+    check_states({piece.state for piece in pieces if not _is_before(piece, pieces)})
     _check_hidden(found)
     stays: list[_Stay] = []
     for piece in pieces:
@@ -195,16 +194,6 @@ def _pieces(found: Found, at: datetime) -> Iterator[Rectangle]:
     now = [piece for piece in found.history.rectangles if piece.known_to is None]
     begun = [piece for piece in now if piece.valid_from is None or piece.valid_from <= at]
     yield from sorted(begun, key=lambda piece: (piece.valid_from is not None, piece.valid_from or at))
-
-
-def _check_states(pieces: Sequence[Rectangle]) -> None:
-    states = {piece.state for piece in pieces if not _is_before(piece, pieces)}
-    if "conflict" in states:
-        raise unclear("history_disputed")
-    if "erased" in states:
-        raise missing("erased")
-    if "undetermined" in states:
-        raise unclear("time_or_scope_not_resolved")
 
 
 def _is_before(piece: Rectangle, pieces: Sequence[Rectangle]) -> bool:
@@ -262,7 +251,7 @@ class _Edge:
     @property
     def last(self) -> datetime:
         """Up to `latest`, and not at it, unless it is exact."""
-        return max(self.earliest, self.latest - _INSTANT)
+        return max(self.earliest, self.latest - MICROSECOND)
 
 
 def _begun(stay: _Stay, at: datetime) -> _Edge:
@@ -274,7 +263,7 @@ def _begun(stay: _Stay, at: datetime) -> _Edge:
         for claim in stay.claims
         if (stated := stated_start(claim)) is not None and stay.start <= stated[1] <= until
     ]
-    return _agreed(spans, stay.start, "start_not_told")
+    return _edge(spans, stay.start, "start_not_told")
 
 
 def _ended(found: Found, stay: _Stay, at: datetime) -> _Edge:
@@ -292,15 +281,11 @@ def _ended(found: Found, stay: _Stay, at: datetime) -> _Edge:
         for claim in piece.claims
         if (stated := stated_start(claim)) is not None and stated[1] == stay.end
     ]
-    return _agreed(own, stay.end, "end_not_told")
+    return _edge(own, stay.end, "end_not_told")
 
 
-def _agreed(spans: Sequence[tuple[datetime, datetime, Claim]], edge: datetime, reason: str) -> _Edge:
-    if not any(latest == edge for _, latest, _ in spans):
-        raise unclear(reason)
-    earliest, latest = max(span[0] for span in spans), min(span[1] for span in spans)
-    if earliest > latest:
-        raise unclear("several_times")
+def _edge(spans: Sequence[tuple[datetime, datetime, Claim]], edge: datetime, reason: str) -> _Edge:
+    earliest, latest = agreed(spans, edge, reason)
     return _Edge(earliest=earliest, latest=latest, claims=tuple(claim for _, _, claim in spans))
 
 

@@ -98,3 +98,13 @@ async def test_what_was_opened_and_is_not_folded_is_forgotten(db, monkeypatch):
     async with asyncio.timeout(10):
         while db.ahead._opened is not None:
             await asyncio.sleep(0.01)
+
+
+async def test_nothing_of_a_tenant_that_is_deleted_is_kept(db):
+    await backlog(db, events=2)
+    await fold(db, "acme", PlainProjector(), events_max=1)
+    assert db.ahead._opened is not None
+
+    await log.delete_tenant(db, "acme", reason="why", actor_id="op", grant=LOCAL_GRANT)
+
+    assert db.ahead._opened is None

@@ -220,6 +220,16 @@ async def test_what_was_left_is_forgotten(told, db, monkeypatch):
     assert await told(move(7, of=6)) == (1, 7)
 
 
+async def test_nothing_is_left_of_a_tenant_that_is_deleted(told, db):
+    await told(*(move(number) for number in range(1, 6)))
+    await told(move(6, of=5))
+    assert db.left
+
+    await log.delete_tenant(db, "acme", reason="why", actor_id="op", grant=LOCAL_GRANT)
+
+    assert not db.left
+
+
 async def test_two_pieces_that_one_name_ties_are_one_though_something_was_erased(db, database, clock):
     by = {"actor": "op", "actor_class": "operator"}
     derived = {"kind": "derivation", "actor": "worker", "actor_class": "derived"}
